@@ -1,0 +1,124 @@
+"""Every error raised on bad input: what was wrong, what was seen, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ConcordantError",
+    "DatasetNotFoundError",
+    "EmptyDataError",
+    "GradeError",
+    "LabelError",
+    "LengthMismatchError",
+    "MalformedLineError",
+    "NonFiniteError",
+    "NotNumericError",
+    "ParameterError",
+    "ShapeError",
+    "UnknownNameError",
+]
+
+
+class ConcordantError(ValueError):
+    """Base of every error raised on bad input."""
+
+
+class LengthMismatchError(ConcordantError):
+    """Two arrays that describe the same rows differ in length."""
+
+    def __init__(self, name: str, got: int, expected: int, reference: str = "X") -> None:
+        super().__init__(
+            f"{name} has {got} entries, {reference} has {expected} rows.\n"
+            f"Hint: pass one {name} per row; a group-size list becomes ids by np.repeat."
+        )
+
+
+class ShapeError(ConcordantError):
+    """An array has the wrong number of dimensions or columns."""
+
+    def __init__(self, name: str, got: tuple[int, ...], expected: str) -> None:
+        super().__init__(f"{name} has shape {got}; expected {expected}.")
+
+
+class EmptyDataError(ConcordantError):
+    """There are no rows at all."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has no rows.\nHint: check the path, the filter or the split that produced it.")
+
+
+class NotNumericError(ConcordantError):
+    """Text or objects stand where numbers belong."""
+
+    def __init__(self, name: str, seen: str) -> None:
+        super().__init__(
+            f"{name} must be numeric, but {seen}.\n"
+            "Hint: convert labels to numbers (e.g. by a mapping) before passing them; ids may be text, "
+            "grades, scores and weights may not."
+        )
+
+
+class NonFiniteError(ConcordantError):
+    """A NaN or an infinity stands where a finite number belongs."""
+
+    def __init__(self, name: str, value: float, where: str, count: int, hint: str = "") -> None:
+        hint = hint or "impute or drop these rows before ranking."
+        super().__init__(f"{name} is {value} at {where} ({count} such value(s) in all).\nHint: {hint}")
+
+
+class GradeError(ConcordantError):
+    """A grade lies outside what the metric can use."""
+
+    def __init__(self, value: float, where: str, problem: str, hint: str) -> None:
+        super().__init__(f"grade {value:g} at {where} {problem}.\nHint: {hint}")
+
+
+class LabelError(ConcordantError):
+    """Preferences, permutations or comparisons that contradict their own definition."""
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(f"{problem}.\nHint: {hint}")
+
+
+class ParameterError(ConcordantError):
+    """A parameter lies outside its range."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name}={value!r} is not allowed; {name} must be {allowed}.")
+
+
+class UnknownNameError(ConcordantError):
+    """A name is in no table; the message lists the table."""
+
+    def __init__(self, kind: str, name: object, allowed: Iterable[str]) -> None:
+        names = sorted(allowed)
+        close = difflib.get_close_matches(str(name), names, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        super().__init__(f"unknown {kind} {name!r}.{guess}\nHint: the known ones are {', '.join(names)}.")
+
+
+class MalformedLineError(ConcordantError):
+    """A line of a text file does not follow its format.
+
+    Attributes
+    ----------
+    path, line, column
+        Where: `line` and `column` count from 1; column 0 means the line as a whole.
+    """
+
+    def __init__(self, path: object, line: int, column: int, problem: str, hint: str = "") -> None:
+        self.path, self.line, self.column = str(path), line, column
+        place = f"{path}, line {line}" + (f", column {column}" if column else "")
+        super().__init__(f"{place}: {problem}." + (f"\nHint: {hint}" if hint else ""))
+
+
+class DatasetNotFoundError(ConcordantError):
+    """A named dataset is not on this machine; the message says where to get it."""
+
+    def __init__(self, name: str, missing: str, folder: str, source: str, licence: str) -> None:
+        super().__init__(
+            f"dataset {name!r}: {missing} not found under {folder}.\n"
+            f"Hint: get it from {source} (terms: {licence}), unpack it there, or point CONCORDANT_DATA elsewhere."
+        )

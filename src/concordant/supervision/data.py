@@ -1,0 +1,48 @@
+"""RankingData: what every reader, dataset and generator of graded queries returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RankingData"]
+
+
+@dataclass(frozen=True, eq=False)
+class RankingData:
+    """Rows of a learning-to-rank set, in file order.
+
+    Attributes
+    ----------
+    X
+        Features, one row per document; dense unless sparse was asked for.
+    y
+        Grade of each row.
+    qid
+        Query id of each row, in any order.
+    docid
+        Document id (or comment) of each row, `None` where the source has none.
+
+    Examples
+    --------
+    >>> data = RankingData(X=np.ones((2, 3)), y=np.array([1.0, 0.0]), qid=np.array([7, 7]))
+    >>> data
+    RankingData(2 rows, 3 features, 1 query)
+    """
+
+    X: Any
+    y: np.ndarray
+    qid: np.ndarray
+    docid: np.ndarray | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """How many different query ids there are."""
+        return len(np.unique(self.qid))
+
+    def __repr__(self) -> str:
+        rows, features = self.X.shape
+        queries = f"{self.n_queries:,} {'query' if self.n_queries == 1 else 'queries'}"
+        return f"RankingData({rows:,} rows, {features:,} features, {queries})"
