@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -48,7 +49,7 @@ def run_chunks(offsets: IntArray, body: Callable[[int, int], None]) -> None:
     cuts = np.searchsorted(offsets, np.linspace(0, n_rows, threads * CHUNKS_PER_THREAD + 1)[1:-1])
     edges = np.unique(np.r_[0, cuts, n_queries]).tolist()
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(body, first, last) for first, last in zip(edges, edges[1:], strict=False)]:
+        for done in [pool.submit(body, first, last) for first, last in pairwise(edges)]:
             done.result()
 
 

@@ -46,7 +46,9 @@ class EmptyDataError(ConcordantError):
     """There are no rows at all."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} has no rows.\nHint: check the path, the filter or the split that produced it.")
+        super().__init__(
+            f"{name} has no rows.\nHint: check the path, the filter or the split that produced it."
+        )
 
 
 class NotNumericError(ConcordantError):
@@ -120,5 +122,6 @@ class DatasetNotFoundError(ConcordantError):
     def __init__(self, name: str, missing: str, folder: str, source: str, licence: str) -> None:
         super().__init__(
             f"dataset {name!r}: {missing} not found under {folder}.\n"
-            f"Hint: get it from {source} (terms: {licence}), unpack it there, or point CONCORDANT_DATA elsewhere."
+            f"Hint: get it from {source} (terms: {licence}) and unpack it there, "
+            "or point CONCORDANT_DATA at the folder that holds it."
         )

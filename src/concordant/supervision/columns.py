@@ -1,0 +1,132 @@
+"""Anything array-like becomes a checked numpy column, or a named error says what was seen and where.
+
+numpy arrays and lists go straight through; pandas, polars and pyarrow columns and frames go through
+narwhals. Nothing is copied that already has the right type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concordant.exceptions import (
+    EmptyDataError,
+    GradeError,
+    LengthMismatchError,
+    NonFiniteError,
+    NotNumericError,
+    ShapeError,
+)
+from concordant.types import ArrayLike, BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["as_numpy", "check_column", "check_grades", "check_ids", "check_lengths", "check_scores"]
+
+
+def as_numpy(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Give any column or frame as a numpy array; objects without a common numeric type stay objects."""
+    if isinstance(values, np.ndarray):
+        return values
+    if hasattr(values, "__array__") or isinstance(values, (list, tuple, range)):
+        try:
+            return np.asarray(values)
+        except ValueError as error:  # ragged nested lists
+            raise ShapeError(name, (len(values),), "one number per row, not nested lists") from error
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(values, allow_series=True)
+    except TypeError as error:
+        raise NotNumericError(name, f"it is a {type(values).__name__}") from error
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return np.asarray(frame.to_numpy())
+
+
+def check_column(values: ArrayLike, name: str) -> FloatArray:
+    """Give one float64 per row, without a copy where the input already is that; NaN passes.
+
+    >>> check_column([1, 2], "y")
+    array([1., 2.])
+    >>> check_column(["good", "bad"], "y")
+    Traceback (most recent call last):
+    concordant.exceptions.NotNumericError: y must be numeric, but row 0 is 'good'.
+    ...
+    """
+    array = as_numpy(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ShapeError(name, array.shape, "one number per row")
+    if array.dtype.kind not in "biuf":
+        array = numbers_from_objects(array, name)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def numbers_from_objects(array: NDArray[Any], name: str) -> FloatArray:
+    """Convert objects that are numbers (Decimal, mixed); text is refused even if it reads as one."""
+    for row, value in enumerate(array.tolist()):
+        if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
+            raise NotNumericError(name, f"row {row} is {value!r}")
+    return array.astype(np.float64)
+
+
+def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
+    """Give one id per row: integers or text; missing ids are refused."""
+    array = as_numpy(values, name)
+    if array.ndim != 1:
+        raise ShapeError(name, array.shape, "one id per row")
+    if array.dtype.kind == "f" and (bad := np.flatnonzero(~np.isfinite(array))).size:
+        raise NonFiniteError(name, float(array[bad[0]]), f"row {bad[0]}", bad.size, "give every row an id.")
+    if array.dtype.kind == "O":
+        missing = [row for row, value in enumerate(array.tolist()) if value is None or value != value]  # noqa: PLR0124
+        if missing:
+            raise NotNumericError(name, f"row {missing[0]} has no id")
+        array = np.asarray(array.tolist())  # one common type, so that ids can be compared
+    return array
+
+
+def check_lengths(reference: str, n_rows: int, **columns: NDArray[Any] | None) -> None:
+    """Refuse columns that do not have one entry per row."""
+    for name, column in columns.items():
+        if column is not None and len(column) != n_rows:
+            raise LengthMismatchError(name, len(column), n_rows, reference)
+
+
+def refuse(bad: BoolArray, values: FloatArray, name: str, hint: str = "") -> None:
+    """Raise NonFiniteError for the first bad row."""
+    row = int(np.argmax(bad))
+    raise NonFiniteError(name, float(values[row]), f"row {row}", int(bad.sum()), hint)
+
+
+def check_grades(y: ArrayLike, name: str = "y") -> FloatArray:
+    """Give one finite grade >= 0 per row.
+
+    >>> check_grades([0, -1])
+    Traceback (most recent call last):
+    concordant.exceptions.GradeError: grade -1 at row 1 is negative.
+    Hint: grades start at 0; TREC's negative judgements become 0 by np.maximum(y, 0).
+    """
+    grades = check_column(y, name)
+    if not grades.size:
+        raise EmptyDataError(name)
+    lowest = grades.min()  # NaN if there is one: a single pass decides the usual case
+    if not (lowest >= 0 and grades.max() < np.inf):
+        if (bad := ~np.isfinite(grades)).any():
+            refuse(bad, grades, name, "drop unjudged rows or give them grade 0.")
+        row = int(np.argmin(grades))
+        hint = "grades start at 0; TREC's negative judgements become 0 by np.maximum(y, 0)."
+        raise GradeError(float(grades[row]), f"row {row}", "is negative", hint)
+    return grades
+
+
+def check_scores(scores: ArrayLike, n_rows: int) -> FloatArray:
+    """Give one score per row; `-inf` means "not in the ranking", NaN and `+inf` are refused."""
+    values = check_column(scores, "scores")
+    check_lengths("y", n_rows, scores=values)
+    if values.size and not values.max() < np.inf:
+        hint = "a ranking needs comparable scores; -inf marks items that are not in the ranking."
+        refuse(np.isnan(values) | np.isposinf(values), values, "scores", hint)
+    return values

@@ -1,0 +1,240 @@
+"""The four kinds of supervision, checked once and frozen: Grades, Preferences, Permutations, Comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concordant.exceptions import LabelError, NonFiniteError, ParameterError, ShapeError
+from concordant.supervision.columns import check_column, check_grades, check_ids, check_lengths
+from concordant.supervision.queries import Queries
+from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Comparisons", "Grades", "Permutations", "Preferences"]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Give a read-only view, so that a checked label cannot be changed behind the check."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def check_indices(values: ArrayLike, name: str, n_rows: int) -> IntArray:
+    """Whole numbers that are rows of the data."""
+    numbers = check_column(values, name)
+    whole = numbers.astype(np.int64) if np.isfinite(numbers).all() else np.full(len(numbers), -1)
+    bad = np.flatnonzero((whole != numbers) | (whole < 0) | (whole >= n_rows))
+    if bad.size:
+        problem = f"{name}[{bad[0]}] = {numbers[bad[0]]:g} is no row of the data, which has {n_rows} rows"
+        raise LabelError(problem, "give row numbers, counted from 0.")
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class Grades:
+    """One number >= 0 per row; binary relevance is the case {0, 1}.
+
+    >>> len(Grades([0, 2, 1]))
+    3
+    """
+
+    values: ArrayLike
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", frozen(check_grades(self.values)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Weighted preferences: row `better[e]` should stand above row `worse[e]`, at weight `weights[e]`.
+
+    Cycles and contradicting preferences are allowed, since annotators produce them; `cyclic` flags them.
+
+    Parameters
+    ----------
+    better, worse
+        Rows of the data, counted from 0 in the caller's order; both rows of a preference lie in one query.
+    n_rows
+        Number of rows of the data.
+    weights
+        Weights >= 0, one per preference; default 1.
+
+    Examples
+    --------
+    >>> labels = Preferences(better=[0, 1], worse=[1, 2], n_rows=3)
+    >>> labels.cyclic(Queries.from_sizes([3])).tolist()
+    [False]
+    """
+
+    better: ArrayLike
+    worse: ArrayLike
+    n_rows: int
+    weights: ArrayLike = None
+
+    def __post_init__(self) -> None:
+        better = check_indices(self.better, "better", self.n_rows)
+        worse = check_indices(self.worse, "worse", self.n_rows)
+        given = np.ones(len(better)) if self.weights is None else self.weights
+        weights = check_column(given, "weights")
+        check_lengths("better", len(better), worse=worse, weights=weights)
+        if (same := np.flatnonzero(better == worse)).size:
+            raise LabelError(f"preference {same[0]} compares row {better[same[0]]} with itself", "drop it.")
+        bad = ~np.isfinite(weights) | (weights < 0)
+        if bad.any():
+            where = f"preference {np.argmax(bad)}"
+            raise NonFiniteError("weights", weights[bad][0], where, bad.sum(), "weights are finite and >= 0.")
+        for name, array in (("better", better), ("worse", worse), ("weights", weights)):
+            object.__setattr__(self, name, frozen(array))
+
+    @classmethod
+    def from_matrices(cls, matrices: Sequence[ArrayLike]) -> Preferences:
+        """One matrix per query, `a[i, j]` = weight of "i preferred to j"; rows are numbered through.
+
+        >>> Preferences.from_matrices([[[0, 2], [1, 0]]]).weights.tolist()
+        [2.0, 1.0]
+        """
+        better, worse, weights, start = [], [], [], 0
+        for number, given in enumerate(matrices):
+            matrix = np.asarray(given, dtype=np.float64)
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+                raise ShapeError(f"matrices[{number}]", matrix.shape, "a square matrix")
+            i, j = np.nonzero(matrix)
+            better.append(i + start)
+            worse.append(j + start)
+            weights.append(matrix[i, j])
+            start += len(matrix)
+        if not better:
+            raise ParameterError("matrices", matrices, "a list of at least one square matrix")
+        return cls(np.concatenate(better), np.concatenate(worse), start, np.concatenate(weights))
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def grouped(self, queries: Queries) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+        """Give (better, worse, weights, offsets): sorted rows, the preferences of each query adjacent."""
+        check_lengths("the preferences", self.n_rows, qid=queries.order)
+        position = queries.scatter(np.arange(queries.n_rows))
+        better, worse, codes = position[self.better], position[self.worse], queries.codes
+        if (apart := np.flatnonzero(codes[better] != codes[worse])).size:
+            e = apart[0]
+            rows = f"rows {self.better[e]} and {self.worse[e]}"
+            raise LabelError(f"preference {e} joins {rows} of different queries", "prefer within a query.")
+        order = np.argsort(codes[better], kind="stable")
+        counts = np.bincount(codes[better], minlength=queries.n_queries)
+        return better[order], worse[order], self.weights[order], np.r_[0, counts.cumsum()].astype(np.int64)
+
+    def cyclic(self, queries: Queries) -> BoolArray:
+        """Tell, per query, whether the majority preferences (net weight > 0) form a cycle."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        better, worse, weights, _ = self.grouped(queries)
+        shape = (queries.n_rows, queries.n_rows)
+        graph = coo_array((weights, (better, worse)), shape=shape).tocsr()
+        net = graph - graph.T
+        _, component = connected_components(net.multiply(net > 0), connection="strong")
+        in_cycle = np.bincount(component)[component] > 1
+        flags = np.zeros(queries.n_queries, dtype=bool)
+        flags[queries.codes[in_cycle]] = True
+        return flags
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations:
+    """A full order per query, given as the position of each row: 1 is best.
+
+    >>> Permutations.from_orders([[2, 0, 1]]).positions.tolist()
+    [2, 3, 1]
+    """
+
+    positions: ArrayLike
+
+    def __post_init__(self) -> None:
+        numbers = check_column(self.positions, "positions")
+        object.__setattr__(
+            self, "positions", frozen(check_indices(numbers - 1, "positions - 1", len(numbers)) + 1)
+        )
+
+    @classmethod
+    def from_orders(cls, orders: Iterable[Sequence[int]]) -> Permutations:
+        """One order per query, best item first, items counted from 0 within the query."""
+        pieces = []
+        for number, order in enumerate(orders):
+            items = np.asarray(order)
+            if sorted(items.tolist()) != list(range(len(items))):
+                problem = f"orders[{number}] = {items.tolist()} is no permutation of 0..{len(items) - 1}"
+                raise LabelError(problem, "name every item of the query once, best first.")
+            pieces.append(np.argsort(items) + 1)
+        if not pieces:
+            raise ParameterError("orders", orders, "a list of at least one order")
+        return cls(np.concatenate(pieces))
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def grouped(self, queries: Queries) -> IntArray:
+        """Positions by sorted row; refused unless every query's are exactly 1..n."""
+        check_lengths("the permutation", len(self), qid=queries.order)
+        positions: IntArray = queries.gather(self.positions)
+        by_query = positions[np.lexsort((positions, queries.codes))]
+        expected = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes) + 1
+        if (wrong := np.flatnonzero(by_query != expected)).size:
+            query = queries.codes[wrong[0]]
+            seen = positions[queries.offsets[query] : queries.offsets[query + 1]]
+            problem = f"query {queries.ids[query]!r} has positions {seen[:10].tolist()}, not 1..{len(seen)}"
+            raise LabelError(problem, "rank all items of a query without ties; with ties, use Grades.")
+        return positions
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Outcomes of pairs: -1 the left is better, +1 the right is better, 0 no difference.
+
+    Examples
+    --------
+    >>> votes = Comparisons(["a", "b"], ["b", "c"], [-1, 0])
+    >>> votes.items.tolist(), votes.left_codes.tolist(), votes.right_codes.tolist()
+    (['a', 'b', 'c'], [0, 1], [1, 2])
+    >>> votes.pairs([[1.0], [2.0], [3.0]]).shape
+    (2, 2, 1)
+    """
+
+    left: ArrayLike
+    right: ArrayLike
+    outcome: ArrayLike
+    items: NDArray[Any] = field(init=False)
+    left_codes: IntArray = field(init=False)
+    right_codes: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        left, right = check_ids(self.left, "left"), check_ids(self.right, "right")
+        outcome = check_column(self.outcome, "outcome")
+        check_lengths("left", len(left), right=right, outcome=outcome)
+        if (bad := np.flatnonzero(~np.isin(outcome, (-1, 0, 1)))).size:
+            problem = f"outcome[{bad[0]}] = {outcome[bad[0]]:g} is not -1, 0 or 1"
+            raise LabelError(problem, "-1: the left is better, 1: the right is better, 0: no difference.")
+        items, codes = np.unique(np.concatenate((left, right)), return_inverse=True)
+        columns = {"left": left, "right": right, "outcome": outcome.astype(np.int64), "items": items}
+        codes_of = {"left_codes": codes[: len(left)], "right_codes": codes[len(left) :]}
+        for name, array in (columns | codes_of).items():
+            object.__setattr__(self, name, frozen(array))
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def pairs(self, features: ArrayLike) -> FloatArray:
+        """Both sides' features, shape (n_pairs, 2, n_features); row k of `features` describes `items[k]`."""
+        table = np.asarray(features, dtype=np.float64)
+        if table.ndim != 2 or len(table) != len(self.items):
+            raise ShapeError("features", table.shape, f"one row for each of the {len(self.items)} items")
+        return np.stack((table[self.left_codes], table[self.right_codes]), axis=1)

@@ -1,0 +1,169 @@
+"""Queries: which rows belong together, as one array of offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concordant.exceptions import EmptyDataError, LengthMismatchError, ParameterError
+from concordant.supervision.columns import check_ids
+from concordant.types import ArrayLike, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Queries"]
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Rows grouped by query: query `q` owns rows `offsets[q]:offsets[q + 1]` of the sorted data.
+
+    Attributes
+    ----------
+    offsets
+        Where each query starts in the sorted data; one entry more than there are queries.
+    order
+        Sorted row -> row as the caller gave it.
+    ids
+        The id of each query, ascending.
+    in_order
+        True when the caller's rows already stand in sorted order, so that nothing has to move.
+    """
+
+    offsets: IntArray
+    order: IntArray
+    ids: NDArray[Any]
+    in_order: bool = False
+
+    @classmethod
+    def from_ids(cls, qid: ArrayLike) -> Queries:
+        """Group equal ids, wherever they stand.
+
+        >>> queries = Queries.from_ids(["b", "a", "b"])
+        >>> queries.offsets.tolist(), queries.order.tolist()
+        ([0, 1, 3], [1, 0, 2])
+        """
+        keys = check_ids(qid)
+        if not keys.size:
+            raise EmptyDataError("qid")
+        # Ids come mostly in runs: sort the runs, not the rows.
+        starts = np.r_[0, np.flatnonzero(keys[1:] != keys[:-1]) + 1]
+        run_lengths = np.diff(np.r_[starts, len(keys)])
+        heads = keys[starts]
+        if (heads[1:] > heads[:-1]).all():
+            return cls(np.r_[starts, len(keys)].astype(np.int64), np.arange(len(keys)), heads, in_order=True)
+        ids, codes = np.unique(heads, return_inverse=True)
+        sizes = np.bincount(codes, weights=run_lengths).astype(np.int64)
+        order = np.argsort(np.repeat(codes, run_lengths), kind="stable")
+        return cls(np.r_[0, sizes.cumsum()], order, ids)
+
+    @classmethod
+    def from_sizes(cls, sizes: ArrayLike) -> Queries:
+        """Group consecutive rows by their counts; a query may be empty.
+
+        >>> Queries.from_sizes([2, 0, 1]).offsets.tolist()
+        [0, 2, 2, 3]
+        """
+        counts = np.asarray(sizes)
+        if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
+            raise ParameterError("sizes", sizes, "a list of whole numbers >= 0, one per query")
+        offsets = np.r_[0, counts.cumsum()].astype(np.int64)
+        return cls(offsets, np.arange(offsets[-1]), np.arange(len(counts)), in_order=True)
+
+    @classmethod
+    def of(cls, qid: ArrayLike, n_rows: int, reference: str = "y") -> Queries:
+        """Give the queries of `n_rows` rows: from ids, from a `Queries`, or one query where `qid` is None."""
+        if qid is None:
+            return cls.from_sizes(np.array([n_rows]))
+        queries = qid if isinstance(qid, cls) else cls.from_ids(qid)
+        if queries.n_rows != n_rows:
+            raise LengthMismatchError("qid", queries.n_rows, n_rows, reference)
+        return queries
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, empty ones included."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows over all queries."""
+        return int(self.offsets[-1])
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of rows of each query."""
+        return np.diff(self.offsets)
+
+    @property
+    def codes(self) -> IntArray:
+        """Query number of each sorted row."""
+        return np.repeat(np.arange(self.n_queries), self.sizes)
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Caller's rows -> sorted rows; no copy where they already are."""
+        return values if self.in_order else values[self.order]
+
+    def scatter(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sorted rows -> the caller's rows.
+
+        >>> queries = Queries.from_ids(["b", "a", "b"])
+        >>> queries.scatter(queries.gather(np.array([5, 6, 7]))).tolist()
+        [5, 6, 7]
+        """
+        if self.in_order:
+            return values
+        back = np.empty_like(values)
+        back[self.order] = values
+        return back
+
+    def rows(self, numbers: Sequence[int] | IntArray) -> IntArray:
+        """Rows, as the caller gave them, of these queries (by number, not id), query by query.
+
+        >>> Queries.from_ids(["b", "a", "b"]).rows([1]).tolist()
+        [0, 2]
+        """
+        pieces = [self.order[self.offsets[q] : self.offsets[q + 1]] for q in numbers]
+        return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+
+    def split(self, *fractions: float, seed: int = 0) -> tuple[IntArray, ...]:
+        """Rows of random parts with about these shares of the queries; no query is cut.
+
+        >>> queries = Queries.from_ids([1, 1, 2, 2, 3, 3, 4, 4])
+        >>> train, test = queries.split(0.75, 0.25, seed=1)
+        >>> len(train), len(test)
+        (6, 2)
+        """
+        shares = np.array(fractions)
+        if not shares.size or (shares <= 0).any() or shares.sum() > 1 + 1e-9:
+            raise ParameterError("fractions", fractions, "positive, with a sum of at most 1")
+        ends = np.rint(np.cumsum(shares) * self.n_queries).astype(np.int64)
+        shuffled = np.random.default_rng(seed).permutation(self.n_queries)
+        return tuple(self.rows(np.sort(part)) for part in np.split(shuffled, ends)[: len(shares)])
+
+    def folds(self, n_folds: int = 5, *, seed: int | None = 0) -> Iterator[tuple[IntArray, IntArray]]:
+        """Cross-validation folds as (train rows, test rows); each query is tested once, none is cut.
+
+        `seed=None` keeps the queries in order, as the LETOR folds do.
+
+        >>> queries = Queries.from_ids([1, 1, 2, 3])
+        >>> [(train.tolist(), test.tolist()) for train, test in queries.folds(3, seed=None)]
+        [([2, 3], [0, 1]), ([0, 1, 3], [2]), ([0, 1, 2], [3])]
+        """
+        if not 2 <= n_folds <= self.n_queries:
+            raise ParameterError(
+                "n_folds", n_folds, f"between 2 and the number of queries ({self.n_queries})"
+            )
+        numbers = np.arange(self.n_queries)
+        if seed is not None:
+            numbers = np.random.default_rng(seed).permutation(numbers)
+        for part in np.array_split(numbers, n_folds):
+            rest = np.setdiff1d(np.arange(self.n_queries), part)
+            yield self.rows(rest), self.rows(np.sort(part))
+
+    def __repr__(self) -> str:
+        return f"Queries({self.n_queries:,} queries, {self.n_rows:,} rows)"
