@@ -12,7 +12,7 @@ import numpy as np
 
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["kernel", "n_threads", "run_chunks", "segment_sum"]
+__all__ = ["kernel", "n_threads", "run_chunks", "segment_reduce", "segment_sum"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,14 +53,19 @@ def run_chunks(offsets: IntArray, body: Callable[[int, int], None]) -> None:
             done.result()
 
 
-def segment_sum(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Sum of each query's values; 0 for an empty query.
+def segment_reduce(function: np.ufunc, values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Reduce each query's values (np.add, np.minimum, ...); 0 for an empty query.
 
-    >>> segment_sum(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 2, 3])).tolist()
+    >>> segment_reduce(np.add, np.array([1.0, 2.0, 4.0]), np.array([0, 2, 2, 3])).tolist()
     [3.0, 0.0, 4.0]
     """
-    sums = np.zeros(len(offsets) - 1)
+    results = np.zeros(len(offsets) - 1)
     filled = offsets[1:] > offsets[:-1]
     if filled.any():  # reduceat gives an empty segment its first neighbour: leave those out
-        sums[filled] = np.add.reduceat(values, offsets[:-1][filled])
-    return sums
+        results[filled] = function.reduceat(values, offsets[:-1][filled])
+    return results
+
+
+def segment_sum(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Sum of each query's values; 0 for an empty query."""
+    return segment_reduce(np.add, values, offsets)

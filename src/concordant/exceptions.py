@@ -13,6 +13,7 @@ __all__ = [
     "LabelError",
     "LengthMismatchError",
     "MalformedLineError",
+    "NoStandardizationError",
     "NonFiniteError",
     "NotNumericError",
     "ParameterError",
@@ -99,6 +100,13 @@ class UnknownNameError(ConcordantError):
         close = difflib.get_close_matches(str(name), names, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
         super().__init__(f"unknown {kind} {name!r}.{guess}\nHint: the known ones are {', '.join(names)}.")
+
+
+class NoStandardizationError(ConcordantError):
+    """No function of the labels alone has an optimal expectation for this metric."""
+
+    def __init__(self, metric: str, theorem: str, alternatives: str) -> None:
+        super().__init__(f"{metric} has no standardization: {theorem}.\nHint: {alternatives}")
 
 
 class MalformedLineError(ConcordantError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Queries"]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +106,11 @@ class Queries:
         """Query number of each sorted row."""
         return np.repeat(np.arange(self.n_queries), self.sizes)
 
-    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+    def gather(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """Caller's rows -> sorted rows; no copy where they already are."""
         return values if self.in_order else values[self.order]
 
-    def scatter(self, values: NDArray[Any]) -> NDArray[Any]:
+    def scatter(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """Sorted rows -> the caller's rows.
 
         >>> queries = Queries.from_ids(["b", "a", "b"])

@@ -1,0 +1,212 @@
+"""Additive metrics: a sum over places of gain times discount. DCG, NDCG, precision, expected rank utility."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from concordant.exceptions import ParameterError
+from concordant.metrics.driver import cutoff, run_metric
+from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, refuse_grades_above
+from concordant.supervision.labels import Grades
+from concordant.supervision.queries import Queries
+from concordant.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["DCG", "ERU", "NDCG", "Additive", "Precision"]
+
+LINEAR, EXP2, BINARY, ABOVE = (
+    0,
+    1,
+    2,
+    3,
+)  # the kernels' kinds of gain; not imported from there: that costs numba
+
+
+@dataclass(frozen=True, repr=False)
+class Additive(GradedMetric):
+    """Sum over the first k places of gain(grade) times discount(place); a subclass says which."""
+
+    def gain(self) -> tuple[int, float]:
+        """Kind of gain and its parameter."""
+        return (EXP2 if self.convention.gain == "exp2" else LINEAR), 0.0
+
+    def discounts(self, places: int) -> FloatArray:
+        """Discount of each of the first places: 1/log2(1 + place), or MSLR's 1, 1, 1/log2(place)."""
+        shift = 1 if self.convention.discount == "log2" else 0
+        discounts: FloatArray = 1.0 / np.log2(np.maximum(np.arange(1, places + 1) + shift, 2))
+        return discounts
+
+    def usable(self, grades: FloatArray) -> FloatArray:
+        """Apply a user's gain; refuse grades whose 2^grade overflows."""
+        return usable_gains(self, grades) if self.gain()[0] in (EXP2, LINEAR) else grades
+
+    def sums(
+        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Value of each query, and its best value (normalised metrics) or highest gain (others)."""
+        from concordant.metrics.kernels.additive import additive_chunk
+
+        k = cutoff(self.k, offsets)
+        discounts = self.discounts(k)
+        cumulated = np.r_[0.0, discounts.cumsum()]
+        parameters = (self.strict, *self.gain(), discounts, cumulated, self.normalised)
+        return run_metric(additive_chunk, grades, scores, offsets, k, *parameters)
+
+    def values(
+        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """Sums as they are; undefined where no item has a gain."""
+        values, highest = self.sums(grades, scores, offsets)
+        return values, highest > 0
+
+    def gains(self, grades: FloatArray) -> FloatArray:
+        """Gain of each row."""
+        kind, parameter = self.gain()
+        if kind == BINARY:
+            return (grades >= parameter).astype(np.float64)
+        if kind == ABOVE:
+            return np.maximum(grades - parameter, 0.0)
+        return np.exp2(grades) - 1.0 if kind == EXP2 else grades
+
+    def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
+        """The gains themselves: the metric is linear in them."""
+        return self.gains(queries.gather(self.usable(labels.values)))
+
+
+def usable_gains(metric: GradedMetric, grades: FloatArray) -> FloatArray:
+    """Apply a user's gain function; refuse grades whose 2^grade overflows."""
+    if callable(metric.convention.gain):
+        return Grades(metric.convention.gain(grades)).values  # type: ignore[no-any-return]
+    if metric.convention.gain == "exp2":
+        hint = "grades are small whole numbers; for raw counts use gain='linear'."
+        refuse_grades_above(grades, HIGHEST_EXP2, "makes 2^grade overflow", hint)
+    return grades
+
+
+@dataclass(frozen=True, repr=False)
+class DCG(Additive):
+    """Discounted cumulative gain: sum over the first k places of (2^y - 1)/log2(1 + place).
+
+    Gain and discount follow the convention. Tied scores: a block shares its mean discount. A query
+    without gain is skipped by default, though its DCG is 0.
+
+    References
+    ----------
+    Järvelin and Kekäläinen (2002); McSherry and Najork (2008) for ties.
+
+    Examples
+    --------
+    >>> DCG(k=2)([1, 0, 2], [0.3, 0.1, 0.2])
+    dcg@2 = 2.89279 over 1 of 1 queries
+    """
+
+    name: ClassVar[str] = "dcg"
+
+
+@dataclass(frozen=True, repr=False)
+class NDCG(DCG):
+    """DCG divided by the best DCG of the query.
+
+    Examples
+    --------
+    >>> y, scores = [3, 0, 1, 2, 0], [0.1, 0.9, 0.5, 0.5, 0.2]
+    >>> NDCG(k=3)(y, scores)
+    ndcg@3 = 0.240808 over 1 of 1 queries
+    """
+
+    name: ClassVar[str] = "ndcg"
+    normalised: ClassVar[bool] = True
+
+    def values(
+        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """DCG over its best value; undefined where that is 0."""
+        sums, best = self.sums(grades, scores, offsets)
+        defined = best > 0
+        values = np.divide(sums, best, out=np.zeros_like(sums), where=defined)
+        if self.convention.short_list == "zero" and self.k is not None:
+            values[np.diff(offsets) < self.k] = 0.0
+        return values, defined
+
+    def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
+        """Gain over the best DCG of the query; 0 where that is 0."""
+        grades = queries.gather(self.usable(labels.values))
+        _, best = self.sums(grades, grades, queries.offsets)
+        scale = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0)
+        return self.gains(grades) * np.repeat(scale, queries.sizes)
+
+
+@dataclass(frozen=True, repr=False)
+class Precision(Additive):
+    """Share of relevant items among the first k; `wta` (winner takes all) is `p@1`.
+
+    Examples
+    --------
+    >>> Precision(k=2)([1, 0, 1], [0.9, 0.8, 0.1])
+    p@2 = 0.5 over 1 of 1 queries
+    """
+
+    name: ClassVar[str] = "p"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is None:
+            raise ParameterError("k", None, "given for precision: write p@5")
+
+    def gain(self) -> tuple[int, float]:
+        """1 for a relevant item."""
+        return BINARY, self.convention.relevant_from
+
+    def discounts(self, places: int) -> FloatArray:
+        """Every place counts the same."""
+        return np.ones(places)
+
+    def values(
+        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """Relevant items found, over k or over min(k, n)."""
+        found, defined = super().values(grades, scores, offsets)
+        short = self.convention.precision_denominator == "min"
+        places = np.clip(np.diff(offsets), 1, self.k) if short else np.full(len(found), self.k)
+        return found / places, defined
+
+
+@dataclass(frozen=True, repr=False)
+class ERU(Additive):
+    """Expected rank utility: sum of max(y - v, 0) * 2^((1 - place)/(w - 1)).
+
+    Parameters
+    ----------
+    v
+        Neutral grade: at or below it an item is worth nothing.
+    w
+        Half-life, > 1: at place w an item is worth half.
+
+    References
+    ----------
+    Breese, Heckerman and Kadie (1998).
+
+    Examples
+    --------
+    >>> ERU(v=1, w=2)([3, 0, 2], [0.9, 0.5, 0.1])
+    eru(v=1,w=2) = 2.25 over 1 of 1 queries
+    """
+
+    v: float = 0.0
+    w: float = 5.0
+    name: ClassVar[str] = "eru"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.w > 1:
+            raise ParameterError("w", self.w, "a half-life > 1")
+
+    def gain(self) -> tuple[int, float]:
+        """How far the grade lies above the neutral one."""
+        return ABOVE, self.v
+
+    def discounts(self, places: int) -> FloatArray:
+        """Halves every w - 1 places."""
+        return np.exp2(-np.arange(places) / (self.w - 1.0))

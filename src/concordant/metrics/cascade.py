@@ -1,0 +1,148 @@
+"""Metrics of a user who reads from the top and stops: average precision, reciprocal rank, ERR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from concordant.exceptions import NoStandardizationError
+from concordant.metrics.additive import BINARY, EXP2, LINEAR
+from concordant.metrics.driver import cutoff, run_metric
+from concordant.metrics.metric import GradedMetric, refuse_grades_above
+from concordant.supervision.labels import Grades
+from concordant.supervision.queries import Queries
+from concordant.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["AP", "ERR", "RR"]
+
+
+@dataclass(frozen=True, repr=False)
+class AP(GradedMetric):
+    """Average precision: mean over the relevant items of (relevant items at or above it)/place.
+
+    An item below place k, or not in the ranking, contributes 0. What AP@k divides by is the convention's.
+
+    References
+    ----------
+    McSherry and Najork (2008) for the expectation under tied scores.
+
+    Examples
+    --------
+    >>> AP()([1, 0, 1], [0.9, 0.8, 0.1])
+    ap = 0.833333 over 1 of 1 queries
+    """
+
+    name: ClassVar[str] = "ap"
+    normalised: ClassVar[bool] = True
+
+    @property
+    def empty_rule(self) -> str | float:
+        """AP's own rule where the tool has one."""
+        return self.convention.empty if self.convention.empty_ap is None else self.convention.empty_ap
+
+    def values(
+        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """Precision sum over the convention's denominator."""
+        from concordant.metrics.kernels.precision import average_precision_chunk
+
+        rule = self.convention.ap_denominator
+        k = cutoff(None if rule == "uncut" else self.k, offsets)
+        per_found = rule == "found"
+        parameters = (self.strict, float(self.convention.relevant_from), per_found)
+        sums, relevant = run_metric(average_precision_chunk, grades, scores, offsets, k, *parameters)
+        if per_found:
+            return sums, relevant > 0
+        places = np.minimum(relevant, k) if rule == "min" else relevant
+        return sums / np.maximum(places, 1.0), relevant > 0
+
+    def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
+        """None exists for every distribution."""
+        del labels, queries
+        raise NoStandardizationError(
+            str(self),
+            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (Buffoni et al. 2011, Theorem 3)",
+            "it has one under the condition P_reinforce; without it, score pairs of items.",
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Cascade(GradedMetric):
+    """Mean of 1/place over where the user stops, within the first k places; a subclass says who stops."""
+
+    def stopping(self, grades: FloatArray) -> tuple[int, float, float]:
+        """Kind of gain, its parameter, and the scale that makes it a probability."""
+        raise NotImplementedError
+
+    def values(
+        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """Cascade value; undefined where no item can stop the user."""
+        from concordant.metrics.kernels.cascade import cascade_chunk
+
+        parameters = (self.strict, *self.stopping(grades))
+        k = cutoff(self.k, offsets)
+        values, highest = run_metric(cascade_chunk, grades, scores, offsets, k, *parameters)
+        return values, highest > 0
+
+    def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
+        """None exists for every distribution."""
+        del labels, queries
+        raise NoStandardizationError(
+            str(self),
+            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (Buffoni et al. 2011, Theorem 3)",
+            "optimise ndcg, which has one.",
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class RR(Cascade):
+    """Reciprocal rank: 1/place of the first relevant item, 0 if it is below place k.
+
+    Examples
+    --------
+    >>> RR()([0, 1, 1], [0.9, 0.8, 0.1])
+    rr = 0.5 over 1 of 1 queries
+    """
+
+    name: ClassVar[str] = "rr"
+
+    def stopping(self, grades: FloatArray) -> tuple[int, float, float]:
+        """The first relevant item stops the user."""
+        del grades
+        return BINARY, float(self.convention.relevant_from), 1.0
+
+
+@dataclass(frozen=True, repr=False)
+class ERR(Cascade):
+    """Expected reciprocal rank: the user stops at grade y with probability (2^y - 1)/2^max_grade.
+
+    Tied scores: the mean over orders of a block needs the elementary symmetric means of the probabilities
+    of passing, by dynamic programming. A grade above the convention's `max_grade` (default 4) is an error.
+
+    References
+    ----------
+    Chapelle, Metzler, Zhang and Grinspan (2009).
+
+    Examples
+    --------
+    >>> ERR()([4, 0, 1], [0.9, 0.8, 0.1])
+    err = 0.938802 over 1 of 1 queries
+    """
+
+    name: ClassVar[str] = "err"
+
+    def stopping(self, grades: FloatArray) -> tuple[int, float, float]:
+        """Scaled gain, or the grade itself."""
+        highest = self.convention.max_grade
+        if highest == "probability":
+            refuse_grades_above(
+                grades, 1.0, "is no probability", "this convention reads grades as probabilities."
+            )
+            return LINEAR, 0.0, 1.0
+        top = float(grades.max(initial=0.0)) if highest == "data" else float(highest)
+        hint = "set max_grade in the convention: metric('err', convention='max_grade=...')."
+        refuse_grades_above(grades, top, f"is above max_grade={top:g}", hint)
+        return EXP2, 0.0, float(np.exp2(-top))

@@ -1,0 +1,181 @@
+"""Metrics of pairs with ties: zero-one error, and the ROC curve over the threshold.
+
+A comparison is scored by `decision = r(right) - r(left)`; the prediction is its sign where it exceeds the
+threshold in size, else 0 (no difference).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from concordant._segments import segment_sum
+from concordant.exceptions import LabelError, ParameterError
+from concordant.metrics.metric import Metric
+from concordant.supervision.columns import check_column, check_lengths, check_scores
+from concordant.supervision.labels import Comparisons
+from concordant.supervision.queries import Queries
+from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["ROC", "ComparisonAUC", "ComparisonError", "comparison_roc"]
+
+
+def check_outcomes(y: ArrayLike) -> IntArray:
+    """One outcome in {-1, 0, 1} per pair."""
+    if isinstance(y, Comparisons):
+        return y.outcome  # type: ignore[no-any-return]
+    rows = np.arange(len(y))
+    return Comparisons(rows, rows, y).outcome  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonMetric(Metric):
+    """A metric of outcomes in {-1, 0, 1} and decision values."""
+
+    def read_labels(self, y: ArrayLike) -> IntArray:
+        """Outcomes, checked; or a `Comparisons`."""
+        return check_outcomes(y)
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonError(ComparisonMetric):
+    """Share of pairs whose outcome is predicted wrong: sign(decision) if |decision| > tau, else 0.
+
+    Examples
+    --------
+    >>> ComparisonError()([-1, 0, 1, 1], [-2.0, 0.5, 1.5, -3.0])
+    comparison_error = 0.25 over 1 of 1 queries
+    """
+
+    tau: float = 1.0
+    name: ClassVar[str] = "comparison_error"
+    greater_is_better: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.tau >= 0:
+            raise ParameterError("tau", self.tau, "a threshold >= 0")
+
+    def evaluate(
+        self, labels: IntArray, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
+    ) -> tuple[FloatArray, BoolArray]:
+        """Mean of the errors of each group of pairs."""
+        del docid
+        predicted = np.sign(scores) * (np.abs(scores) > self.tau)
+        errors = queries.gather((predicted != labels).astype(np.float64))
+        return segment_sum(errors, queries.offsets) / np.maximum(queries.sizes, 1), queries.sizes > 0
+
+
+@dataclass(frozen=True, eq=False)
+class ROC:
+    """The curve of detecting a difference, as the threshold falls from infinity to 0.
+
+    Attributes
+    ----------
+    false_positive
+        Share of ties for which a difference is predicted; from 0 to 1.
+    true_positive
+        Share of labelled differences that are predicted, with their sign unless inversions are ignored.
+    tau
+        Threshold of each point: a difference is predicted where |decision| >= tau; the last, horizontal
+        piece to false-positive rate 1 has NaN.
+    area
+        Area under the curve, by trapezoid.
+    """
+
+    false_positive: FloatArray
+    true_positive: FloatArray
+    tau: FloatArray
+    area: float
+
+
+def comparison_roc(y: ArrayLike, decision: ArrayLike, *, inversions: str = "error") -> ROC:
+    """Give the ROC curve of decision values against outcomes with ties.
+
+    Parameters
+    ----------
+    y
+        Outcomes in {-1, 0, 1}, or a `Comparisons`.
+    decision
+        r(right) - r(left), one per pair.
+    inversions
+        `"error"`: a difference predicted with the wrong sign is a false negative (Table 3 of the paper).
+        `"ignored"`: any predicted difference counts (its Figure 5; a model with all signs reversed looks
+        perfect).
+
+    References
+    ----------
+    Venuto et al., Support vector comparison machines, section 4.
+
+    Examples
+    --------
+    >>> comparison_roc([1, 0, -1], [2.0, 0.5, 1.0]).area
+    0.5
+    >>> comparison_roc([1, 0, -1], [2.0, 0.5, 1.0], inversions="ignored").area
+    1.0
+    """
+    outcomes = check_outcomes(y)
+    decisions = check_scores(check_column(decision, "decision"), len(outcomes))
+    check_lengths("y", len(outcomes), decision=decisions)
+    ties, differences = int((outcomes == 0).sum()), int((outcomes != 0).sum())
+    if not ties or not differences:
+        problem = f"a ROC curve needs ties and differences; seen {ties} and {differences}"
+        raise LabelError(problem, "use comparison_error on such data.")
+    return roc_curve(outcomes, decisions, inversions)
+
+
+def roc_curve(outcomes: IntArray, decisions: FloatArray, inversions: str) -> ROC:
+    """Count along the thresholds from high to low; |decision| = 0 is never a predicted difference."""
+    if inversions not in ("error", "ignored"):
+        raise ParameterError("inversions", inversions, "'error' or 'ignored'")
+    size = np.abs(decisions)
+    order = np.argsort(-size, kind="stable")
+    order = order[: int((size > 0).sum())]
+    falling = size[order]
+    last = np.flatnonzero(
+        np.r_[falling[1:] != falling[:-1], True][: len(falling)]
+    )  # equal sizes enter together
+    right = (outcomes != 0) & ((np.sign(decisions) == outcomes) | (inversions == "ignored"))
+    hits = np.cumsum(right[order])[last] / (outcomes != 0).sum()
+    alarms = np.cumsum(outcomes[order] == 0)[last] / (outcomes == 0).sum()
+    end = hits[-1] if hits.size else 0.0
+    false_positive, true_positive = np.r_[0.0, alarms, 1.0], np.r_[0.0, hits, end]
+    area = float(np.trapezoid(true_positive, false_positive))
+    return ROC(false_positive, true_positive, np.r_[np.inf, falling[last], np.nan], area)
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonAUC(ComparisonMetric):
+    """Area under the ROC curve over the threshold (`comparison_roc`).
+
+    Examples
+    --------
+    >>> ComparisonAUC()([1, 0, -1], [2.0, 0.5, -1.0])
+    comparison_auc = 1 over 1 of 1 queries
+    """
+
+    inversions: str = "error"
+    name: ClassVar[str] = "comparison_auc"
+    normalised: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.inversions not in ("error", "ignored"):
+            raise ParameterError("inversions", self.inversions, "'error' or 'ignored'")
+
+    def evaluate(
+        self, labels: IntArray, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
+    ) -> tuple[FloatArray, BoolArray]:
+        """Area of each group of pairs; undefined without a tie or without a difference."""
+        del docid
+        outcomes, decisions = queries.gather(labels), queries.gather(scores)
+        areas = np.zeros(queries.n_queries)
+        ties = segment_sum((outcomes == 0).astype(np.float64), queries.offsets)
+        defined = (ties > 0) & (ties < queries.sizes)
+        for q in np.flatnonzero(defined):
+            rows = slice(queries.offsets[q], queries.offsets[q + 1])
+            areas[q] = roc_curve(outcomes[rows], decisions[rows], self.inversions).area
+        return areas, defined

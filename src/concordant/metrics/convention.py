@@ -1,0 +1,196 @@
+"""Convention: everything two tools may do differently under one metric name, as a value."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concordant.exceptions import ParameterError, UnknownNameError
+
+__all__ = ["PRESETS", "Convention", "convention"]
+
+ALLOWED: Mapping[str, tuple[str, ...]] = {
+    "gain": ("exp2", "linear"),
+    "discount": ("log2", "mslr"),
+    "ties": ("expected", "input", "worst", "best", "id_descending", "random"),
+    "empty": ("skip", "nan"),
+    "empty_ap": ("skip", "nan"),
+    "ap_denominator": ("relevant", "min", "found", "uncut"),
+    "precision_denominator": ("k", "min"),
+    "max_grade": ("data", "probability"),
+    "short_list": ("all", "zero"),
+}
+NUMERIC = ("empty", "empty_ap", "max_grade", "relevant_from", "seed")  # fields that may also be a number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """How a metric treats what its name leaves open.
+
+    Parameters
+    ----------
+    gain
+        `"exp2"` (2^y - 1), `"linear"` (y), or a function of the array of grades.
+    discount
+        `"log2"` (1/log2(1 + position)), or `"mslr"` (1, 1, then 1/log2(position)).
+    ties
+        Value under tied scores: `"expected"` over all orders (closed form), or the order of `"input"` rows,
+        `"worst"` or `"best"` (by grade), `"id_descending"` (by docid, else by row), `"random"` (by `seed`).
+    empty
+        Query without a relevant item: `"skip"` (and count it), `"nan"`, or the number that stands for 0/0 in
+        NDCG, AP and AUC. Metrics that are defined there (DCG, P, RR, ERR, ERU: 0) keep their 0.
+    empty_ap
+        The same for AP alone, where a tool treats it apart; None: as `empty`.
+    ap_denominator
+        AP@k divides by the number of `"relevant"` items, by `"min"`(relevant, k), by the relevant `"found"`
+        in the first k, or ignores k altogether (`"uncut"`).
+    precision_denominator
+        P@k divides by `"k"` or by `"min"`(k, n).
+    relevant_from
+        Lowest grade that counts as relevant, where a metric is binary.
+    max_grade
+        ERR stops at grade y with probability (2^y - 1)/2^max_grade; `"data"` takes the highest grade seen,
+        `"probability"` takes the grade itself as the probability.
+    short_list
+        NDCG@k of a list shorter than k: `"all"` uses what is there, `"zero"` gives 0.
+    seed
+        For random ties.
+
+    Examples
+    --------
+    >>> Convention(gain="linear")
+    Convention('concordant,gain=linear')
+    >>> convention("lightgbm").empty
+    1.0
+    """
+
+    gain: str | Callable[[Any], Any] = "exp2"
+    discount: str = "log2"
+    ties: str = "expected"
+    empty: str | float = "skip"
+    empty_ap: str | float | None = None
+    ap_denominator: str = "relevant"
+    precision_denominator: str = "k"
+    relevant_from: float = 1.0
+    max_grade: str | float = 4.0
+    short_list: str = "all"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            self._check(field.name, getattr(self, field.name))
+
+    def _check(self, name: str, value: object) -> None:
+        """Refuse a value that the field's table does not list."""
+        words = ALLOWED.get(name, ())
+        number = name in NUMERIC and isinstance(value, (int, float)) and math.isfinite(value)
+        free = (name == "gain" and callable(value)) or (name == "empty_ap" and value is None)
+        if not (value in words or number or free):
+            options = [repr(word) for word in words] + ["a finite number"] * (name in NUMERIC)
+            raise ParameterError(name, value, " or ".join(options) + " or a function" * (name == "gain"))
+
+    def replace(self, **changes: Any) -> Convention:
+        """Give the same convention with these fields changed."""
+        unknown = set(changes) - set(FIELDS)
+        if unknown:
+            raise UnknownNameError("convention field", min(unknown), FIELDS)
+        return dataclasses.replace(self, **changes)
+
+    def differences(self, other: Convention) -> dict[str, Any]:
+        """Fields of `other` that differ from this one, with the other's value."""
+        mine, theirs = vars(self), vars(other)
+        return {name: theirs[name] for name in FIELDS if mine[name] != theirs[name]}
+
+    def __str__(self) -> str:
+        # The nearest preset and what differs from it: short, and parsed back by `convention`.
+        name, base = min(PRESETS.items(), key=lambda item: len(item[1].differences(self)))
+        changes = base.differences(self)
+        return ",".join([name, *(f"{field}={written(value)}" for field, value in changes.items())])
+
+    def __repr__(self) -> str:
+        return f"Convention({str(self)!r})"
+
+
+def written(value: object) -> str:
+    """Give a field's value as text: whole numbers without .0, functions by name (not to be read back)."""
+    if isinstance(value, float):
+        return repr(int(value)) if value.is_integer() else repr(value)
+    return value if isinstance(value, str) else getattr(value, "__name__", repr(value))
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Convention))
+ABOVE_HALF = float(np.nextafter(0.5, 1))  # "grade > 0.5", written as "grade >= the next double"
+ABOVE_ZERO = float(np.nextafter(0, 1))
+
+PRESETS: Mapping[str, Convention] = {
+    "concordant": Convention(),
+    "lightgbm": Convention(ties="input", empty=1.0, ap_denominator="min", relevant_from=ABOVE_HALF),
+    "xgboost": Convention(ties="input", empty=1.0, ap_denominator="min", precision_denominator="min"),
+    "catboost": Convention(
+        gain="linear",
+        ties="worst",
+        empty=1.0,
+        empty_ap=0.0,
+        ap_denominator="min",
+        precision_denominator="min",
+        relevant_from=ABOVE_HALF,
+        max_grade="probability",
+    ),
+    "sklearn": Convention(gain="linear", empty=0.0),
+    "trec_eval": Convention(gain="linear", ties="id_descending", empty=0.0),
+    "ranx": Convention(gain="linear", ties="input", empty=0.0),
+    "rax": Convention(ties="input", empty=0.0, precision_denominator="min"),
+    "ranklib": Convention(
+        ties="input",
+        empty=0.0,
+        ap_denominator="uncut",
+        precision_denominator="min",
+        relevant_from=ABOVE_ZERO,
+    ),
+    "mslr": Convention(
+        discount="mslr",
+        ties="input",
+        empty=0.0,
+        ap_denominator="found",
+        relevant_from=2.0,
+        short_list="zero",
+    ),
+}
+"""What each tool does; measured on the real ones (docs/conventions.md)."""
+
+
+def convention(spec: str | Convention) -> Convention:
+    """Read a convention: a preset, changed fields, or both.
+
+    >>> convention("lightgbm,empty=0") == PRESETS["lightgbm"].replace(empty=0.0)
+    True
+    >>> convention("gain=linear").gain
+    'linear'
+    """
+    if isinstance(spec, Convention):
+        return spec
+    words = [word.strip() for word in str(spec).split(",") if word.strip()]
+    base = PRESETS["concordant"]
+    if words and "=" not in words[0]:
+        if words[0] not in PRESETS:
+            raise UnknownNameError("convention", words[0], PRESETS)
+        base = PRESETS[words.pop(0)]
+    pairs = (word.partition("=") for word in words)
+    return base.replace(**{name.strip(): read_value(name.strip(), text.strip()) for name, _, text in pairs})
+
+
+def read_value(field: str, text: str) -> str | float | int | None:
+    """Give the value a field's text stands for: a number where the field takes one, else the word."""
+    if text == "None":
+        return None
+    if field not in NUMERIC or text in ALLOWED.get(field, ()):
+        return text
+    try:
+        return int(text) if field == "seed" else float(text)
+    except ValueError:
+        return text  # refused by Convention, which lists what is allowed

@@ -1,0 +1,113 @@
+"""Names of metrics: one table, read by `metric("ndcg@10[lightgbm]")`."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.metrics.additive import DCG, ERU, NDCG, Precision
+from concordant.metrics.cascade import AP, ERR, RR
+from concordant.metrics.comparison import ComparisonAUC, ComparisonError
+from concordant.metrics.convention import Convention, convention
+from concordant.metrics.metric import GradedMetric, Metric
+from concordant.metrics.pairwise import AUC, PD, WPD, ZeroOne
+
+__all__ = ["ALIASES", "METRICS", "metric"]
+
+METRICS: Mapping[str, type[Metric]] = {
+    kind.name: kind
+    for kind in (
+        DCG,
+        NDCG,
+        ERR,
+        AP,
+        Precision,
+        RR,
+        ERU,
+        PD,
+        WPD,
+        AUC,
+        ZeroOne,
+        ComparisonError,
+        ComparisonAUC,
+    )
+}
+ALIASES: Mapping[str, str] = {"map": "ap", "mrr": "rr", "precision": "p", "wta": "p@1"}
+UNCUT = ("pd", "wpd", "auc")  # graded metrics that read every pair: a cutoff has no meaning
+
+FORM = re.compile(
+    r"(?P<name>[a-z_]+)\s*(?:\((?P<arguments>[^()]*)\))?\s*(?:@(?P<k>[^\[]*))?\s*(?:\[(?P<convention>.*)\])?",
+)
+
+
+def metric(spec: str | Metric, *, convention: str | Convention | None = None) -> Metric:
+    """Read a metric from its name: `name(parameter=value)@k[convention]`.
+
+    Parameters
+    ----------
+    spec
+        A name of the table (dcg ndcg err ap p rr eru pd wpd auc zero_one comparison_error comparison_auc;
+        aliases map, mrr, precision, wta), with a cutoff where one makes sense; or a `Metric`, given back.
+    convention
+        A preset such as `"lightgbm"`, changed fields (`"trec_eval,gain=exp2"`), or a `Convention`.
+
+    Examples
+    --------
+    >>> metric("ndcg@10")
+    metric('ndcg@10')
+    >>> metric("map") == metric("ap")
+    True
+    >>> metric("ndcg@3", convention="lightgbm")([3, 0, 1, 2, 0], [0.1, 0.9, 0.5, 0.5, 0.2])
+    ndcg@3[lightgbm] = 0.226869 over 1 of 1 queries
+    """
+    if isinstance(spec, Metric):
+        return (
+            spec if convention is None else dataclasses.replace(spec, convention=read_convention(convention))
+        )
+    found = FORM.fullmatch(str(spec).strip().lower())
+    if found is None:
+        raise ParameterError("metric", spec, "written name(parameter=value)@k[convention], e.g. 'ndcg@10'")
+    name, places = found["name"], found["k"]
+    name, _, fixed = ALIASES.get(name, name).partition("@")
+    if name not in METRICS:
+        raise UnknownNameError("metric", name, [*METRICS, *ALIASES])
+    given = arguments(METRICS[name], found["arguments"] or "")
+    if fixed or places is not None:
+        given["k"] = read_cutoff(name, spec, fixed or places)
+    style = convention if convention is not None else found["convention"] or "concordant"
+    return METRICS[name](convention=read_convention(style), **given)
+
+
+read_convention = convention  # `metric` has a parameter of that name
+
+
+def read_cutoff(name: str, spec: object, text: str) -> int:
+    """Give k as a whole number, for metrics that have one."""
+    if name in UNCUT or not issubclass(METRICS[name], GradedMetric):
+        raise ParameterError("metric", spec, f"without a cutoff: {name} reads the whole list")
+    if not text.strip().isdigit() or int(text) < 1:
+        raise ParameterError("k", text, "a whole number >= 1")
+    return int(text)
+
+
+def arguments(kind: type[Metric], text: str) -> dict[str, Any]:
+    """Read `v=1,w=5` by the metric's own parameters."""
+    known = {f.name: f.default for f in dataclasses.fields(kind) if f.name not in ("k", "convention")}
+    given: dict[str, Any] = {}
+    for pair in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, value = (piece.strip() for piece in pair.partition("="))
+        if name not in known:
+            raise UnknownNameError(f"parameter of {kind.name}", name, known)
+        given[name] = value if isinstance(known[name], str) else read_number(name, value)
+    return given
+
+
+def read_number(name: str, text: str) -> float:
+    """Give a parameter as a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(name, text, "a number") from None
