@@ -92,9 +92,9 @@ def ranx_value(name, y, s, qid, sizes):
     ranx = pytest.importorskip("ranx")
     del sizes
     qrels, run = as_trec(y, s, qid)
-    metric, _, k = name.partition("@")
-    metric = {"ap": "map", "p": "precision", "rr": "mrr", "ndcg[ranx,gain=exp2]": "ndcg_burges"}.get(metric, metric)
-    measure = metric + (f"@{k}" if k else "")
+    metric, _, k = name.split("[")[0].partition("@")
+    known = {"ap": "map", "p": "precision", "rr": "mrr", "ndcg": "ndcg_burges" if "exp2" in name else "ndcg"}
+    measure = known[metric] + (f"@{k}" if k else "")
     return ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), measure)
 
 
@@ -128,6 +128,7 @@ PEERS = [
     ("trec_eval", "rr", trec_value, {}),
     ("ranx", "ndcg@3", ranx_value, {"ties": False}),  # its order under ties is not defined
     ("ranx", "ndcg", ranx_value, {"ties": False}),
+    ("ranx,gain=exp2", "ndcg@3", ranx_value, {"ties": False}),
     ("ranx", "ap", ranx_value, {"ties": False}),
     ("ranx", "ap@3", ranx_value, {"ties": False}),
     ("ranx", "p@5", ranx_value, {"ties": False}),

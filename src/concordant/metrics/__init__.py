@@ -4,12 +4,14 @@ from concordant.metrics.additive import DCG, ERU, NDCG, Precision
 from concordant.metrics.cascade import AP, ERR, RR
 from concordant.metrics.comparison import ROC, ComparisonAUC, ComparisonError, comparison_roc
 from concordant.metrics.convention import PRESETS, Convention, convention
+from concordant.metrics.explain import Explanation, explain
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.pairwise import AUC, PD, WPD, ZeroOne
 from concordant.metrics.parse import ALIASES, METRICS, metric
 
 __all__ = [
     "ALIASES", "AP", "AUC", "DCG", "ERR", "ERU", "METRICS", "NDCG", "PD", "PRESETS", "ROC", "RR", "WPD",
-    "ComparisonAUC", "ComparisonError", "Convention", "Metric", "MetricValue", "Precision", "ZeroOne",
-    "comparison_roc", "convention", "metric",
+    "ComparisonAUC", "ComparisonError", "Convention", "Explanation", "Metric", "MetricValue", "Precision",
+    "ZeroOne",
+    "comparison_roc", "convention", "explain", "metric",
 ]  # fmt: skip

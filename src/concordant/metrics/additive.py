@@ -134,7 +134,7 @@ class NDCG(DCG):
         """Gain over the best DCG of the query; 0 where that is 0."""
         grades = queries.gather(self.usable(labels.values))
         _, best = self.sums(grades, grades, queries.offsets)
-        scale = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0)
+        scale: FloatArray = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0)
         return self.gains(grades) * np.repeat(scale, queries.sizes)
 
 

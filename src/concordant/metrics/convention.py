@@ -72,8 +72,8 @@ class Convention:
     gain: str | Callable[[Any], Any] = "exp2"
     discount: str = "log2"
     ties: str = "expected"
-    empty: str | float = "skip"
     empty_ap: str | float | None = None
+    empty: str | float = "skip"
     ap_denominator: str = "relevant"
     precision_denominator: str = "k"
     relevant_from: float = 1.0

@@ -177,7 +177,7 @@ class AUC(Discordance):
         relevant = (queries.gather(labels.values) >= self.convention.relevant_from).astype(np.float64)
         positive = segment_sum(relevant, queries.offsets)
         pairs = positive * (queries.sizes - positive)
-        scale = np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+        scale: FloatArray = np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
         return relevant * np.repeat(scale, queries.sizes)
 
 

@@ -1,0 +1,141 @@
+"""Why two tools disagree on one number: the metric under every preset, and the fields that move it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from concordant.exceptions import GradeError
+from concordant.metrics.convention import PRESETS, Convention, written
+from concordant.metrics.metric import Metric, MetricValue
+from concordant.metrics.parse import metric as read_metric
+from concordant.supervision.queries import Queries
+from concordant.types import ArrayLike
+
+__all__ = ["Explanation", "Step", "explain"]
+
+UNCHANGED = 1e-12  # a field that moves the number by less does not move it
+
+
+@dataclass(frozen=True)
+class Step:
+    """One field of the convention, changed, and by how much the number moved."""
+
+    field: str
+    value: Any
+    change: float
+
+    def __str__(self) -> str:
+        return f"{self.field}={written(self.value)} {self.change:+.4f}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """The metric under one preset, and the way from the base convention to it, field by field."""
+
+    preset: str
+    value: MetricValue
+    steps: tuple[Step, ...] = ()
+    refused: str = ""  # why the preset cannot score these labels
+
+    @property
+    def reason(self) -> str:
+        """The steps, or why there are none."""
+        return self.refused or "  ".join(map(str, self.steps)) or "no difference"
+
+    @property
+    def cause(self) -> Step | None:
+        """The field that moves the number most; None where nothing moves it."""
+        return max(self.steps, key=lambda step: abs(step.change), default=None)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A table: one row per preset. Printing it shows the numbers and the fields behind them."""
+
+    metric: Metric
+    rows: tuple[Row, ...]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One plain dictionary per row, for JSON or a data frame."""
+        return [
+            {
+                "preset": row.preset,
+                "value": float(row.value),
+                "n_queries": row.value.n_queries,
+                "n_skipped": row.value.n_skipped,
+                "steps": [vars(step) | {"value": written(step.value)} for step in row.steps],
+                "refused": row.refused,
+            }
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{self.metric}, and what moves it from {self.rows[0].preset}"]
+        for row in self.rows:
+            moves = "  ".join(map(str, row.steps)) or "as " + self.rows[0].preset
+            lines.append(
+                f"{row.preset:<11} {float(row.value):.4f}  {moves if row.steps or row != self.rows[0] else ''}"
+            )
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+
+def explain(
+    metric: str | Metric,
+    y: ArrayLike,
+    scores: ArrayLike,
+    *,
+    qid: ArrayLike = None,
+    docid: ArrayLike = None,
+    presets: Iterable[str] = tuple(PRESETS),
+) -> Explanation:
+    """Tabulate a metric under every preset, and name the fields that move the number.
+
+    From the metric's own convention the fields of the preset are adopted one by one, in the order in
+    which `Convention` lists them; each step shows how far the number moved, and the steps of a row add up to
+    its difference from the first row.
+
+    Parameters
+    ----------
+    metric, y, scores, qid, docid
+        As for a call of the metric.
+    presets
+        Names of presets to compare with.
+
+    Examples
+    --------
+    >>> explain("ndcg@3", [3, 0, 1, 2, 0], [0.1, 0.9, 0.5, 0.5, 0.2], presets=["lightgbm", "trec_eval"])
+    ndcg@3, and what moves it from concordant
+    concordant  0.2408
+    lightgbm    0.2269  ties=input -0.0139
+    trec_eval   0.3700  gain=linear +0.1154  ties=id_descending +0.0137
+    """
+    base = read_metric(metric)
+    queries = None if qid is None else Queries.from_ids(qid) if not isinstance(qid, Queries) else qid
+
+    def value(convention: Convention) -> MetricValue:
+        return read_metric(base, convention=convention)(y, scores, qid=queries, docid=docid)
+
+    first = Row(str(base.convention), value(base.convention))
+    others = [name for name in presets if PRESETS[name] != base.convention]
+    rows = [explain_preset(name, base.convention, first.value, value) for name in others]
+    return Explanation(base, (first, *rows))
+
+
+def explain_preset(name: str, start: Convention, before: MetricValue, value: Any) -> Row:
+    """Walk from one convention to a preset, a field at a time; a preset that refuses the labels says why."""
+    now, reached, steps = start, before, []
+    try:
+        for field, setting in start.differences(PRESETS[name]).items():
+            now = now.replace(**{field: setting})
+            after = value(now)
+            change = float(after) - float(reached)
+            if not abs(change) <= UNCHANGED:  # NaN counts as a move
+                steps.append(Step(field, setting, change))
+            reached = after
+    except GradeError as error:
+        return Row(name, MetricValue(float("nan")), refused=str(error).splitlines()[0])
+    return Row(name, reached, tuple(steps))
