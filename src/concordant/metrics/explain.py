@@ -72,13 +72,11 @@ class Explanation:
         ]
 
     def __str__(self) -> str:
-        lines = [f"{self.metric}, and what moves it from {self.rows[0].preset}"]
-        for row in self.rows:
-            moves = "  ".join(map(str, row.steps)) or "as " + self.rows[0].preset
-            lines.append(
-                f"{row.preset:<11} {float(row.value):.4f}  {moves if row.steps or row != self.rows[0] else ''}"
-            )
-        return "\n".join(line.rstrip() for line in lines)
+        first, *others = self.rows
+        lines = [f"{self.metric}, and what moves it from {first.preset}"]
+        lines += [f"{first.preset:<11} {float(first.value):.4f}"]
+        lines += [f"{row.preset:<11} {float(row.value):.4f}  {row.reason}" for row in others]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
