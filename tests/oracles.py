@@ -160,7 +160,7 @@ def mallows_weight(scores, order, theta):
     return math.exp(-theta * wrong)
 
 
-# -- LETOR text, from the definition of the format ---------------------------------------------------------------
+# ---------------------------------------------------------------- LETOR text
 
 LETOR_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 LETOR_BLANKS = " \t\r"

@@ -81,7 +81,11 @@ def trec_value(name, y, s, qid, sizes):
     pytrec_eval = pytest.importorskip("pytrec_eval")
     del sizes
     metric, _, k = name.partition("@")
-    known = {"ndcg": "ndcg_cut", "ap": "map_cut", "p": "P"} if k else {"ndcg": "ndcg", "ap": "map", "rr": "recip_rank"}
+    known = (
+        {"ndcg": "ndcg_cut", "ap": "map_cut", "p": "P"}
+        if k
+        else {"ndcg": "ndcg", "ap": "map", "rr": "recip_rank"}
+    )
     measure = known[metric] + (f".{k}" if k else "")
     qrels, run = as_trec(y, s, qid)
     rows = pytrec_eval.RelevanceEvaluator(qrels, {measure}).evaluate(run)
@@ -148,7 +152,9 @@ def check_preset(preset, name, peer, data):
     ), (preset, name)
 
 
-@pytest.mark.parametrize(("preset", "name", "peer", "kind"), PEERS, ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("preset", "name", "peer", "kind"), PEERS, ids=lambda v: v if isinstance(v, str) else ""
+)
 def test_preset_equals_the_tool(preset, name, peer, kind):
     for seed in SEEDS:
         check_preset(preset, name, peer, ragged(seed, **kind))
@@ -168,7 +174,9 @@ def test_catboost_err_reads_probabilities():
 def test_unweighted_means_agree_with_weights_of_one_and_weights_select_queries():
     y, s, qid, sizes = ragged(1)
     metric = cm.metric("ndcg@5")
-    assert float(metric(y, s, qid=qid, weights=np.full(len(sizes), 3.0))) == pytest.approx(float(metric(y, s, qid=qid)))
+    assert float(metric(y, s, qid=qid, weights=np.full(len(sizes), 3.0))) == pytest.approx(
+        float(metric(y, s, qid=qid))
+    )
     one = np.zeros(len(sizes))
     one[10] = 2.0
     assert float(metric(y, s, qid=qid, weights=one)) == pytest.approx(metric.per_query(y, s, qid=qid)[10])
@@ -183,7 +191,9 @@ def test_weighted_mean_equals_lightgbm_without_empty_queries():
     data = lgb.Dataset(np.zeros((len(y), 1)), y, group=sizes, init_score=s, weight=np.repeat(weights, sizes))
     seen = {}
     parameters = {"objective": "lambdarank", "metric": "ndcg", "eval_at": 5, "verbose": -1, "num_threads": 1}
-    lgb.train(parameters, data, 1, valid_sets=[data], valid_names=["v"], callbacks=[lgb.record_evaluation(seen)])
+    lgb.train(
+        parameters, data, 1, valid_sets=[data], valid_names=["v"], callbacks=[lgb.record_evaluation(seen)]
+    )
     ours = cm.metric("ndcg@5", convention="lightgbm")(y, s, qid=qid, weights=weights.astype(np.float32))
     assert float(ours) == pytest.approx(seen["v"]["ndcg@5"][0], rel=1e-6)  # its weights are float32
 
@@ -224,7 +234,14 @@ def test_fixture(preset, name, values):
 
 @pytest.mark.parametrize(
     ("preset", "value"),
-    [("lightgbm", 0.5), ("xgboost", 0.5), ("catboost", 0.5), ("trec_eval", 1 / 3), ("ranx", 1 / 3), ("rax", 1 / 3)],
+    [
+        ("lightgbm", 0.5),
+        ("xgboost", 0.5),
+        ("catboost", 0.5),
+        ("trec_eval", 1 / 3),
+        ("ranx", 1 / 3),
+        ("rax", 1 / 3),
+    ],
 )
 def test_ap_at_2_divides_by_what_the_tool_divides_by(preset, value):
     assert float(cm.metric("ap@2", convention=preset)([1, 0, 1, 1], [4, 3, 2, 1])) == pytest.approx(value)
@@ -252,7 +269,9 @@ def test_empty_queries_are_skipped_and_counted_by_default():
     assert np.isnan(float(cm.metric("ndcg@10")([0, 0], [1, 2])))
 
 
-@pytest.mark.parametrize(("rule", "value"), [("skip", 1.0), ("0", 0.5), ("1", 1.0), ("0.5", 0.75), ("nan", np.nan)])
+@pytest.mark.parametrize(
+    ("rule", "value"), [("skip", 1.0), ("0", 0.5), ("1", 1.0), ("0.5", 0.75), ("nan", np.nan)]
+)
 def test_empty_rules(rule, value):
     got = cm.metric("ndcg", convention=f"empty={rule}")([0, 1], [1, 1], qid=[1, 2])
     assert float(got) == pytest.approx(value, nan_ok=True)
@@ -265,7 +284,14 @@ def test_a_number_for_empty_queries_replaces_only_what_is_undefined():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"gain": "cube"}, {"ties": "any"}, {"empty": "one"}, {"empty": float("inf")}, {"ap_denominator": "k"}, {"max_grade": "x"}],
+    [
+        {"gain": "cube"},
+        {"ties": "any"},
+        {"empty": "one"},
+        {"empty": float("inf")},
+        {"ap_denominator": "k"},
+        {"max_grade": "x"},
+    ],
 )
 def test_a_field_refuses_what_its_table_does_not_list(changes):
     with pytest.raises(ParameterError):

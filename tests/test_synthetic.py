@@ -4,10 +4,10 @@ import itertools
 import math
 
 import numpy as np
-import oracles
 import pytest
 from scipy import stats
 
+import oracles
 from concordant.exceptions import (
     ConcordantError,
     GradeError,
@@ -16,7 +16,6 @@ from concordant.exceptions import (
     NonFiniteError,
     ParameterError,
     ShapeError,
-    UnknownNameError,
 )
 from concordant.supervision import synthetic
 from concordant.supervision.labels import Grades, Permutations, Preferences
@@ -205,7 +204,7 @@ def test_grades_objects_are_labels_and_stay_unchanged():
     ],
 )
 def test_bad_parameters_are_named(generator, parameters):
-    with pytest.raises(ConcordantError, match=next(iter(parameters)).removeprefix("n_") + "|model|norm"):
+    with pytest.raises(ConcordantError, match=next(iter(parameters))):
         generator(**parameters)
 
 
@@ -255,7 +254,7 @@ def test_without_noise_outcomes_are_certain():
 
 def test_a_share_that_cannot_be_drawn_is_refused(monkeypatch):
     monkeypatch.setattr(synthetic.pairs, "PATIENCE", 3)
-    with pytest.raises(ParameterError, match="tie_share=0.5"):
+    with pytest.raises(ParameterError, match=r"tie_share=0\.5"):
         synthetic.comparisons(n=10, tie_share=0.5, threshold=0)
     assert (synthetic.comparisons(n=10, tie_share=0, threshold=0).y != 0).all()
 

@@ -63,7 +63,7 @@ class AP(GradedMetric):
         del labels, queries
         raise NoStandardizationError(
             str(self),
-            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (Buffoni et al. 2011, Theorem 3)",
+            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (as in Buffoni et al. 2011, Theorem 3)",
             "it has one under the condition P_reinforce; without it, score pairs of items.",
         )
 
@@ -92,7 +92,7 @@ class Cascade(GradedMetric):
         del labels, queries
         raise NoStandardizationError(
             str(self),
-            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (Buffoni et al. 2011, Theorem 3)",
+            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (as in Buffoni et al. 2011, Theorem 3)",
             "optimise ndcg, which has one.",
         )
 

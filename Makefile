@@ -1,0 +1,44 @@
+# Every target makes what it needs from nothing but Python >= 3.11; versions are those of constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(VENV)/.installed-core  ## set up, then show metrics, regret and conventions on a synthetic set
+	$(BIN)/concordant demo
+
+test: $(VENV)/.installed-test  ## set up, then run every test and doctest
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.installed-lint  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-lint  ## let ruff fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-test  ## ratios against the real peers, written to benchmarks/results
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed-docs  ## the documentation, in docs/_build
+	$(BIN)/sphinx-build --quiet --fail-on-warning docs docs/_build
+	@echo "open docs/_build/index.html"
+
+clean:
+	rm -rf $(VENV) docs/_build docs/api demo-output
+
+$(VENV)/.installed-core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "concordant needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "setting up $(VENV): a minute or two, once"
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed-core
+	$(INSTALL) --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,257 @@
+"""Tables (Parquet, Feather, CSV; pandas, polars or pyarrow frames) as ranking data or comparisons."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from concordant.exceptions import (
+    EmptyDataError,
+    LabelError,
+    MalformedLineError,
+    NotNumericError,
+    ParameterError,
+    UnknownNameError,
+)
+from concordant.supervision.columns import check_column, check_grades, check_ids, refuse
+from concordant.supervision.data import RankingData
+from concordant.supervision.labels import Comparisons
+from concordant.supervision.readers.text import COMPRESSED, PathLike, read_buffer
+from concordant.types import ArrayLike, FloatArray
+
+__all__ = ["OUTCOMES", "SCORES", "from_frame", "read_comparisons", "read_table"]
+
+GRADE_NAMES = ("grade", "y", "label", "relevance", "rel")
+QUOTED_LINE = re.compile(r"Row #(\d+)")  # where pyarrow names the line
+
+LEFT_WINS = ("left", "first", "a", "win_a", "model_a", "white", "1-0", "-1")
+TIES = ("tie", "draw", "both", "tie (bothbad)", "bothbad", "1/2-1/2", "\u00bd-\u00bd", "0")
+RIGHT_WINS = ("right", "second", "b", "win_b", "model_b", "black", "0-1", "1", "+1")
+OUTCOMES = dict.fromkeys(LEFT_WINS, -1) | dict.fromkeys(TIES, 0) | dict.fromkeys(RIGHT_WINS, 1)
+SCORES = {"1": -1, "0.5": 0, "0": 1}
+"""Chess scores of the left side: never assumed, since 1 and 0 mean "right is better" and "tie" otherwise."""
+
+
+def read_table(
+    path: PathLike,
+    *,
+    qid: str = "qid",
+    grade: str | None = None,
+    features: Sequence[str] | None = None,
+    docid: str | None = None,
+) -> RankingData:
+    r"""Ranking data of a Parquet, Feather, CSV or TSV file; text may be compressed (.gz, .xz, .bz2, .zst).
+
+    The parameters are those of `from_frame`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("qid,grade,bm25\nq1,2,0.5\nq1,0,1.5\n")
+    ...     data = read_table(Path(folder, "a.csv"))
+    >>> data.X.tolist(), data.y.tolist(), data.qid.tolist()
+    ([[0.5], [1.5]], [2.0, 0.0], ['q1', 'q1'])
+    """
+    return from_frame(_read_arrow(path), qid=qid, grade=grade, features=features, docid=docid)
+
+
+def from_frame(
+    frame: ArrayLike,
+    *,
+    qid: str = "qid",
+    grade: str | None = None,
+    features: Sequence[str] | None = None,
+    docid: str | None = None,
+) -> RankingData:
+    """Ranking data of a pandas, polars or pyarrow frame.
+
+    Parameters
+    ----------
+    frame
+        One row per document.
+    qid
+        Column of query ids, numbers or text.
+    grade
+        Column of grades; by default the first present of grade, y, label, relevance, rel.
+    features
+        Columns of X; by default all others, which must then be numeric.
+    docid
+        Column of document ids; by default `docid` if there is one.
+
+    Raises
+    ------
+    UnknownNameError
+        If a column is missing; the message lists those there are.
+    NotNumericError, NonFiniteError, GradeError
+        At the first row, counted from 0, with text, a null, NaN, infinity or a negative grade.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from_frame(pa.table({"qid": [1, 1], "y": [0, 1], "a": [0.5, 2.0], "b": [1, 2]}))
+    RankingData(2 rows, 2 features, 1 query)
+    """
+    column, names = _columns(frame)
+    grade = grade or next((name for name in GRADE_NAMES if name in names), GRADE_NAMES[0])
+    docid = docid or ("docid" if "docid" in names else None)
+    if features is None:
+        features = [name for name in names if name not in (qid, grade, docid)]
+    y = check_grades(column(grade), f"column {grade!r}")
+    X = np.empty((len(y), len(features)))
+    for place, name in enumerate(features):
+        X[:, place] = _numbers(column(name), name)
+    ids = check_ids(column(qid), f"column {qid!r}")
+    documents = None if docid is None else check_ids(column(docid), f"column {docid!r}").astype(np.str_)
+    return RankingData(X=X, y=y, qid=ids, docid=documents)
+
+
+def _numbers(values: ArrayLike, name: str) -> FloatArray:
+    """One finite number a row."""
+    numbers = check_column(values, f"column {name!r}")
+    if (bad := ~np.isfinite(numbers)).any():
+        refuse(bad, numbers, f"column {name!r}", "a null reads as nan: impute or drop these rows.")
+    return numbers
+
+
+def _columns(frame: ArrayLike) -> tuple[Callable[[str], np.ndarray], list[str]]:
+    """Function from a column's name to its values, and the names."""
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(frame)
+    except TypeError as error:
+        raise NotNumericError("frame", f"it is a {type(frame).__name__}, not a table") from error
+    table = native.collect() if isinstance(native, nw.LazyFrame) else native
+    if len(table) == 0:
+        raise EmptyDataError("frame")
+
+    def column(name: str) -> np.ndarray:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns)
+        values = table[name]
+        if values.dtype in (nw.Categorical, nw.Enum):  # ids by their text, not by the order of the categories
+            values = values.cast(nw.String)
+        return values.to_numpy()
+
+    return column, table.columns
+
+
+def _read_arrow(path: PathLike) -> Any:
+    """Table of a file, by its suffix."""
+    inner = Path(path).with_suffix("") if Path(path).suffix in COMPRESSED else Path(path)
+    if inner.suffix not in FORMATS:
+        raise UnknownNameError("table format", inner.suffix, FORMATS)
+    if inner != Path(path) and inner.suffix not in (".csv", ".tsv"):
+        raise ParameterError("path", str(path), "uncompressed, since Parquet and Feather compress themselves")
+    return FORMATS[inner.suffix](path)
+
+
+def _read_parquet(path: PathLike) -> Any:
+    from pyarrow.parquet import read_table as read
+
+    return read(Path(path))
+
+
+def _read_feather(path: PathLike) -> Any:
+    from pyarrow.feather import read_table as read
+
+    return read(Path(path))
+
+
+def _read_text(path: PathLike, delimiter: str = ",") -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    buffer = read_buffer(path)
+    if not buffer[:-1].size:
+        raise EmptyDataError(str(path))
+    try:
+        # one thread: only then does pyarrow name the line it cannot read
+        return csv.read_csv(pa.py_buffer(buffer), csv.ReadOptions(use_threads=False), options)
+    except pa.ArrowInvalid as error:
+        line = QUOTED_LINE.search(str(error))
+        raise MalformedLineError(path, int(line[1]) if line else 1, 0, str(error)) from error
+
+
+FORMATS: dict[str, Callable[[PathLike], Any]] = {
+    ".parquet": _read_parquet,
+    ".pq": _read_parquet,
+    ".feather": _read_feather,
+    ".arrow": _read_feather,
+    ".csv": _read_text,
+    ".tsv": lambda path: _read_text(path, "\t"),
+}
+
+
+def read_comparisons(
+    source: PathLike | ArrayLike,
+    *,
+    left: str = "left",
+    right: str = "right",
+    outcome: str = "outcome",
+    outcomes: Mapping[Any, int] | str | None = None,
+) -> Comparisons:
+    """Comparisons of a table file or frame: -1 the left is better, +1 the right is better, 0 a tie.
+
+    Parameters
+    ----------
+    source
+        A file as in `read_table`, or a pandas, polars or pyarrow frame.
+    left, right, outcome
+        Columns: the two items and how it ended.
+    outcomes
+        What each outcome means. By default `OUTCOMES`: left/right/tie, win_a, model_b, draw, 1-0, 1/2-1/2 and
+        the like, or -1, 0, 1. `"score"` reads 1, 0.5, 0 as the score of the left. A mapping gives your own.
+        Text is compared without regard to case and blanks around it.
+
+    Raises
+    ------
+    LabelError
+        At the first row, counted from 0, with an outcome that is not in the table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"left": ["a", "b"], "right": ["b", "c"], "winner": ["left", "tie"]})
+    >>> read_comparisons(table, outcome="winner").outcome.tolist()
+    [-1, 0]
+    """
+    column, _ = _columns(_read_arrow(source) if isinstance(source, str | os.PathLike) else source)
+    meaning = _meanings(outcomes)
+    seen, codes = np.unique([_key(value) for value in column(outcome).tolist()], return_inverse=True)
+    unknown = [code for code, value in enumerate(seen.tolist()) if value not in meaning]
+    if unknown:
+        row = int(np.flatnonzero(np.isin(codes, unknown))[0])
+        hint = f'pass outcomes= (a mapping, or "score" for chess scores); known are {", ".join(meaning)}.'
+        problem = f"column {outcome!r} has the unknown outcome {str(seen[codes[row]])!r} at row {row}"
+        raise LabelError(problem, hint)
+    signs = np.array([meaning[value] for value in seen.tolist()], dtype=np.int64)[codes]
+    return Comparisons(column(left), column(right), signs)
+
+
+def _key(value: object) -> str:
+    """One spelling for each outcome: whole floats as whole numbers, text in lower case and stripped."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip().casefold()
+
+
+def _meanings(outcomes: Mapping[Any, int] | str | None) -> dict[str, int]:
+    if outcomes is None:
+        return OUTCOMES
+    if isinstance(outcomes, str):
+        if outcomes != "score":
+            raise UnknownNameError("outcomes", outcomes, ["score"])
+        return SCORES
+    for value in outcomes.values():
+        if value not in (-1, 0, 1):
+            raise ParameterError("outcomes", value, "a mapping to -1 (left), 0 (tie) or 1 (right)")
+    return {_key(name): int(value) for name, value in outcomes.items()}

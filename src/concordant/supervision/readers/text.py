@@ -1,0 +1,128 @@
+"""Text files as bytes: opened plain or compressed by suffix, located by line, written atomically."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "COMPRESSED",
+    "Bytes",
+    "PathLike",
+    "locate",
+    "open_binary",
+    "read_buffer",
+    "read_lines",
+    "write_atomically",
+]
+
+Bytes = NDArray[np.uint8]
+PathLike = str | os.PathLike[str]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+COUNTED_AT_ONCE = 1 << 20  # bytes whose line ends are counted together: the mask stays in cache
+
+
+def _open_zstd(path: Path, mode: str) -> Any:
+    from pyarrow import input_stream, output_stream
+
+    opener = input_stream if mode == "rb" else output_stream
+    return opener(os.fspath(path), compression="zstd")
+
+
+COMPRESSED: dict[str, Callable[[Path, str], Any]] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+    ".zst": _open_zstd,
+}
+
+
+def open_binary(path: PathLike, mode: str = "rb") -> BinaryIO:
+    """Open a file for reading or writing bytes, through the compression its suffix names."""
+    path = Path(path)
+    return cast("BinaryIO", COMPRESSED.get(path.suffix, open)(path, mode))
+
+
+def _read_all(path: PathLike) -> bytes:
+    """Whole contents, decompressed; a damaged archive is an `OSError` that names the file."""
+    try:
+        with open_binary(path) as stream:
+            return stream.read()
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise OSError(f"{os.fspath(path)}: cannot be decompressed ({error})") from error
+
+
+def read_buffer(path: PathLike) -> Bytes:
+    """Bytes of a file with a line end added, and without a byte order mark.
+
+    A plain file is read straight into the array: memory mapping would save that copy, but a file cut short
+    by another program would then kill the process.
+    """
+    if Path(path).suffix not in COMPRESSED and Path(path).is_file():  # not a pipe, which has no size
+        with Path(path).open("rb", buffering=0) as stream:
+            buffer = np.empty(os.fstat(stream.fileno()).st_size + 1, dtype=np.uint8)
+            filled = 0
+            while got := stream.readinto(buffer[filled:-1].data):
+                filled += got
+        buffer = buffer[: filled + 1]
+    else:
+        contents = _read_all(path)
+        buffer = np.empty(len(contents) + 1, dtype=np.uint8)
+        buffer[:-1] = np.frombuffer(contents, dtype=np.uint8)
+    buffer[-1] = ord("\n")
+    return buffer[3:] if buffer[:3].tobytes() == BYTE_ORDER_MARK else buffer
+
+
+def read_lines(path: PathLike) -> Iterator[tuple[int, str]]:
+    """Line numbers, from 1, and lines without their ends; bytes that are not UTF-8 become U+FFFD."""
+    text = read_buffer(path).tobytes().decode("utf-8", "replace")
+    return enumerate((line.removesuffix("\r") for line in text[:-1].split("\n")), start=1)
+
+
+def locate(buffer: Bytes, offset: int) -> tuple[int, int]:
+    r"""Line and column of a byte, both from 1.
+
+    >>> locate(np.frombuffer(b"ab\ncd\n", dtype=np.uint8), 4)
+    (2, 2)
+    """
+    line = 1
+    for start in range(0, offset, COUNTED_AT_ONCE):
+        line += int(np.count_nonzero(buffer[start : min(offset, start + COUNTED_AT_ONCE)] == ord("\n")))
+    start = offset
+    while start > 0 and buffer[start - 1] != ord("\n"):
+        start -= 1
+    return line, len(buffer[start:offset].tobytes().decode("utf-8", "replace")) + 1
+
+
+@contextmanager
+def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
+    """Give a binary stream that becomes the file `path` at the end, whole, or leaves it as it was.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_atomically(folder + "/a.txt.gz") as stream:
+    ...         _ = stream.write(b"one line")
+    ...     list(read_lines(folder + "/a.txt.gz"))
+    [(1, 'one line')]
+    """
+    path = Path(path)
+    # The same suffix, so that the same compression is chosen; the same folder, so that the move is atomic.
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")
+    try:
+        with open_binary(temporary, "wb") as stream:
+            yield stream
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""What is proven: theorems as data, certificates, bounds, noise conditions, exact regret."""

@@ -1,0 +1,207 @@
+"""Exact regret: how far scores are from the best possible on a known distribution of labels.
+
+>>> from concordant.supervision import synthetic
+>>> toy = synthetic.grades(n_queries=5, n_items=6)
+>>> best = bayes("ndcg@3", toy.distribution)
+>>> regret("ndcg@3", toy.distribution, best.scores).max()
+np.float64(0.0)
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from concordant.exceptions import LabelError, NoStandardizationError, ParameterError, ShapeError
+from concordant.supervision.columns import check_column, check_lengths
+from concordant.supervision.queries import Queries
+from concordant.supervision.synthetic.distribution import LabelDistribution, tile
+from concordant.types import ArrayLike, FloatArray, IntArray
+
+__all__ = ["Bayes", "RankingMetric", "bayes", "comparison_regret", "expected", "regret"]
+
+MAX_ITEMS = 8  # 8! = 40,320 orders: the most that are enumerated
+ROUNDING = 1e-12
+
+
+class RankingMetric(Protocol):
+    """What regret needs of a metric: its values, its direction, and its standardization where one exists."""
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether the best ranking has the largest value."""
+
+    def per_query(self, labels: ArrayLike, scores: ArrayLike, *, qid: ArrayLike = None) -> FloatArray:
+        """Value on each query; NaN where the metric is undefined."""
+
+    def targets(self, labels: ArrayLike, *, qid: ArrayLike = None) -> FloatArray:
+        """Standardization r(y) of each row; NoStandardizationError where none serves all distributions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bayes:
+    """The best that any ranking can do.
+
+    Attributes
+    ----------
+    values
+        Best expected value of the metric, per query.
+    scores
+        Scores per row, in the caller's order, whose ranking attains it.
+    """
+
+    values: FloatArray
+    scores: FloatArray
+
+
+def expected(metric: RankingMetric | str, distribution: LabelDistribution, scores: ArrayLike) -> FloatArray:
+    """Give the expected value of the metric on each query.
+
+    A label under which the metric is undefined on a query contributes 0: all rankings are equal there.
+
+    Parameters
+    ----------
+    metric
+        A metric, or its name.
+    distribution
+        The exact distribution of the labels.
+    scores
+        One score per row, high is better.
+
+    Examples
+    --------
+    >>> from concordant.supervision.synthetic import LabelDistribution
+    >>> intents = LabelDistribution(([1, 0], [0, 1]), [[0.75, 0.25]], queries=[0, 0])
+    >>> expected("p@1", intents, [2.0, 1.0]).tolist()
+    [0.75]
+    """
+    chosen = resolved(metric)
+    return distribution.mean_per_query(
+        lambda label: chosen.per_query(label, scores, qid=distribution.queries)
+    )
+
+
+def bayes(metric: RankingMetric | str, distribution: LabelDistribution) -> Bayes:
+    """Give the best expected value of each query, and scores that attain it.
+
+    Where the metric has a standardization r, sorting by E[r(Y)] is optimal (any order of equal entries is);
+    otherwise all orders of each query are tried, for queries of at most 8 items. The parameters are those of
+    `expected`.
+
+    Examples
+    --------
+    >>> from concordant.supervision.synthetic import LabelDistribution
+    >>> intents = LabelDistribution(([1, 0], [0, 1]), [[0.75, 0.25]], queries=[0, 0])
+    >>> bayes("dcg", intents).scores.tolist()
+    [0.75, 0.25]
+    """
+    chosen = resolved(metric)
+    try:
+        scores = distribution.mean_per_row(lambda label: chosen.targets(label, qid=distribution.queries))
+    except NoStandardizationError as missing:
+        scores = enumerated(chosen, distribution, missing)
+    return Bayes(expected(chosen, distribution, scores), scores)
+
+
+def regret(metric: RankingMetric | str, distribution: LabelDistribution, scores: ArrayLike) -> FloatArray:
+    """Give the expected loss of each query beyond the best possible one; never negative.
+
+    The parameters are those of `expected`.
+
+    Examples
+    --------
+    >>> from concordant.supervision.synthetic import LabelDistribution
+    >>> intents = LabelDistribution(([1, 0], [0, 1]), [[0.75, 0.25]], queries=[0, 0])
+    >>> regret("p@1", intents, [1.0, 2.0]).tolist()
+    [0.5]
+    """
+    chosen = resolved(metric)
+    gap = bayes(chosen, distribution).values - expected(chosen, distribution, scores)
+    gap = gap if chosen.greater_is_better else -gap
+    # Only rounding is removed: anything more negative would be a defect and should be seen.
+    return np.where(np.abs(gap) < ROUNDING, 0.0, gap)
+
+
+def comparison_regret(probabilities: ArrayLike, predictions: ArrayLike) -> FloatArray:
+    """Give, for each pair, the probability of error beyond that of the most probable outcome.
+
+    Parameters
+    ----------
+    probabilities
+        P(y = -1, 0, +1 | pair), shape (n_pairs, 3).
+    predictions
+        Predicted outcomes in {-1, 0, +1}.
+
+    Examples
+    --------
+    >>> comparison_regret([[0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], [-1, 1]).tolist()
+    [0.25, 0.0]
+    """
+    table = np.asarray(probabilities, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != 3:
+        raise ShapeError("probabilities", table.shape, "(n_pairs, 3): P(y = -1), P(y = 0), P(y = +1)")
+    predicted = check_column(predictions, "predictions")
+    check_lengths("probabilities", len(table), predictions=predicted)
+    if (bad := np.flatnonzero(~np.isin(predicted, (-1, 0, 1)))).size:
+        problem = f"predictions[{bad[0]}] = {predicted[bad[0]]:g} is not -1, 0 or 1"
+        raise LabelError(problem, "-1: the left is better, 1: the right is better, 0: no difference.")
+    column = predicted.astype(np.int64) + 1
+    missed: FloatArray = table.max(axis=1) - table[np.arange(len(table)), column]
+    return missed
+
+
+def resolved(metric: RankingMetric | str) -> RankingMetric:
+    """Give the metric itself, or the one of this name."""
+    if not isinstance(metric, str):
+        return metric
+    from concordant.metrics import metric as by_name
+
+    named: RankingMetric = by_name(metric)
+    return named
+
+
+def enumerated(
+    metric: RankingMetric, distribution: LabelDistribution, missing: NoStandardizationError
+) -> FloatArray:
+    """Give scores of the best order of each query, by trying all."""
+    queries = distribution.queries
+    if queries.sizes.max() > MAX_ITEMS:
+        largest = int(queries.sizes.max())
+        allowed = f"one with a standardization, or queries of at most {MAX_ITEMS} items (seen: {largest})"
+        raise ParameterError("metric", str(metric), allowed) from missing
+    orders = {int(n): orders_as_scores(int(n)) for n in np.unique(queries.sizes) if n > 1}
+    scores = np.zeros(queries.n_rows)
+    for query in range(queries.n_queries):
+        rows = queries.rows([query])
+        if len(rows) < 2:  # nothing to order, and no labels at all where there are no rows
+            continue
+        candidates = orders[len(rows)]
+        values = order_values(metric, distribution, query, rows, candidates)
+        scores[rows] = candidates[values.argmax() if metric.greater_is_better else values.argmin()]
+    return scores
+
+
+def orders_as_scores(n: int) -> FloatArray:
+    """Give all orders of n items as scores, one order a row.
+
+    >>> orders_as_scores(2).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return np.array(list(itertools.permutations(range(n))), dtype=np.float64)
+
+
+def order_values(
+    metric: RankingMetric, distribution: LabelDistribution, query: int, rows: IntArray, candidates: FloatArray
+) -> FloatArray:
+    """Give the expected metric of each candidate order of one query: every candidate becomes a query."""
+    times, n = candidates.shape
+    copies = Queries.from_sizes(np.full(times, n))
+    values = np.zeros(times)
+    for label, prob in zip(distribution.labels, distribution.probs[query], strict=True):
+        if prob > 0:
+            seen = metric.per_query(tile(label, rows, times), candidates.ravel(), qid=copies)
+            values += prob * np.where(np.isnan(seen), 0.0, seen)
+    return values

@@ -1,0 +1,117 @@
+"""The folder tree is the data flow: imports point one way, and heavy ones wait for their use."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1] / "src" / "concordant"
+LAYERS = [  # lowest first
+    {"exceptions", "types", "_segments", "_combinatorics"},
+    {"supervision"},
+    {"metrics", "surrogates", "scorers", "decoders"},
+    {"solvers", "theory"},
+    {"rankers", "comparer", "ratings", "objectives"},
+    {"evaluation", "persistence"},
+    {"cli", "__main__"},
+]
+LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
+STRANGERS = LAYERS[2]  # meet only in higher layers
+
+
+def imported_units(source, module):
+    """Units of the package that this source imports, wherever in the file; `module` is its dotted name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = module.split(".")[: -node.level] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names] if base == "concordant" else [base]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("concordant."))
+
+
+def wrong_imports(source, module):
+    """Imports that point up, or between strangers."""
+    unit = module.split(".")[1]
+    for other in imported_units(source, module):
+        up = LEVEL[other] > LEVEL[unit]
+        strange = other != unit and {other, unit} <= STRANGERS
+        if up or strange:
+            yield f"{module} imports {other}"
+
+
+MODULES = {
+    ".".join(["concordant", *path.relative_to(ROOT).with_suffix("").parts]): path
+    for path in sorted(ROOT.rglob("*.py"))
+    if path != ROOT / "__init__.py"  # it lists the public names of all layers
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_down(module):
+    assert module.split(".")[1] in LEVEL, f"{module} is in no layer"
+    assert list(wrong_imports(MODULES[module].read_text(), module)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("from concordant.metrics import NDCG", "concordant.supervision.queries"),
+        ("import concordant.surrogates", "concordant.metrics.metric"),
+        ("def f():\n    from ..theory import regret", "concordant.metrics.metric"),
+        ("from concordant import cli", "concordant.theory.regret"),
+    ],
+)
+def test_the_check_sees_wrong_imports(source, module):
+    assert list(wrong_imports(source, module))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_input_is_never_checked_by_assert(module):
+    found = [
+        node.lineno
+        for node in ast.walk(ast.parse(MODULES[module].read_text()))
+        if isinstance(node, ast.Assert)
+    ]
+    assert found == []
+
+
+HEAVY = (
+    "numba",
+    "scipy",
+    "sklearn",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "torch",
+    "lightgbm",
+    "xgboost",
+    "rich",
+    "typer",
+)
+
+
+def loaded_by(statement):
+    """Heavy modules that a fresh interpreter has loaded after this statement."""
+    code = f"import sys\n{statement}\nprint(*[m for m in {HEAVY} if m in sys.modules])"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_import_is_light():
+    assert loaded_by("import concordant") == []
+    assert loaded_by("import concordant as cc; cc.metric('ndcg@10'); cc.Queries.from_ids([1, 1])") == []
+    assert loaded_by("import scipy") == ["scipy"]  # the check can fail
+
+
+def test_every_public_name_loads():
+    import concordant
+
+    for name in concordant.__all__:
+        assert getattr(concordant, name) is not None

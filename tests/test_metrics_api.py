@@ -1,0 +1,305 @@
+"""Metrics as values: names, means, weights, row order, standardization, errors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import concordant as cc
+import concordant.metrics as cm
+import oracles
+from concordant.exceptions import (
+    ConcordantError,
+    GradeError,
+    LabelError,
+    LengthMismatchError,
+    NonFiniteError,
+    NoStandardizationError,
+    ParameterError,
+    UnknownNameError,
+)
+
+NAMES = [
+    "dcg", "dcg@5", "ndcg", "ndcg@10", "err", "err@3", "ap", "ap@100", "p@1", "p@10", "rr", "rr@10",
+    "eru", "eru(v=1,w=3)", "eru(w=2.5)@7", "pd", "wpd", "auc", "zero_one", "comparison_error",
+    "comparison_error(tau=0.5)", "comparison_auc", "comparison_auc(inversions=ignored)",
+]  # fmt: skip
+STYLES = [
+    "concordant",
+    *cm.PRESETS,
+    "lightgbm,empty=0",
+    "gain=linear,ties=random,seed=3",
+    "empty_ap=nan,max_grade=data",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("style", STYLES)
+def test_a_metric_is_read_back_from_its_text(name, style):
+    metric = cc.metric(name, convention=style)
+    assert cc.metric(str(metric)) == metric
+    assert hash(cc.metric(str(metric))) == hash(metric)
+    assert pickle.loads(pickle.dumps(metric)) == metric  # noqa: S301
+    assert copy.deepcopy(metric) == metric
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("map", "ap"), ("mrr@10", "rr@10"), ("precision@5", "p@5"), ("wta", "p@1"), ("NDCG@10", "ndcg@10")],
+)
+def test_aliases(alias, name):
+    assert cc.metric(alias) == cc.metric(name)
+
+
+BAD_NAMES = [
+    ("ndgc@10", UnknownNameError, "Did you mean 'ndcg'"),
+    ("ndcg@0", ParameterError, "whole number >= 1"),
+    ("ndcg@ten", ParameterError, "whole number"),
+    ("ndcg@-1", ParameterError, "whole number"),
+    ("p", ParameterError, "p@5"),
+    ("auc@3", ParameterError, "whole list"),
+    ("zero_one@3", ParameterError, "whole list"),
+    ("eru(x=1)", UnknownNameError, "v, w"),
+    ("eru(w=1)", ParameterError, "half-life"),
+    ("eru(w=a)", ParameterError, "a number"),
+    ("ndcg@10[lightgmb]", UnknownNameError, "lightgbm"),
+    ("", ParameterError, "ndcg@10"),
+    ("ndcg@10)", ParameterError, "k="),
+    ("comparison_error(tau=-1)", ParameterError, "threshold"),
+]
+
+
+@pytest.mark.parametrize(("name", "error", "text"), BAD_NAMES)
+def test_bad_names(name, error, text):
+    with pytest.raises(error) as caught:
+        cc.metric(name)
+    assert text in str(caught.value)
+
+
+GRADED = [name for name in NAMES if not name.startswith(("zero_one", "comparison"))]
+
+
+@pytest.mark.parametrize("name", GRADED)
+@given(seed=st.integers(0, 1000))
+def test_row_order_does_not_matter(name, seed):
+    rng = np.random.default_rng(seed)
+    n = 60
+    y, s, qid = rng.integers(0, 5, n), rng.integers(0, 6, n) / 2, rng.integers(0, 8, n)
+    shuffle = rng.permutation(n)
+    metric = cc.metric(name)
+    first, second = metric(y, s, qid=qid), metric(y[shuffle], s[shuffle], qid=qid[shuffle])
+    assert float(first) == pytest.approx(float(second), rel=1e-12)
+    assert (first.n_queries, first.n_skipped) == (second.n_queries, second.n_skipped)
+    per_query = metric.per_query(y, s, qid=qid)
+    alone = [float(metric(y[qid == q], s[qid == q])) for q in np.unique(qid)]
+    np.testing.assert_allclose(per_query, alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_threads_change_nothing(name, monkeypatch):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 200, 600)
+    qid = np.repeat(np.arange(600), sizes)
+    y, s = rng.integers(0, 5, len(qid)), rng.normal(size=len(qid)).round(2)
+    results = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("CONCORDANT_THREADS", threads)
+        results.append(cc.metric(name).per_query(y, s, qid=qid))
+    np.testing.assert_array_equal(*results)
+
+
+def test_the_value_carries_what_it_averaged():
+    value = cc.metric("ap")([1, 0, 0], [1, 2, 3], qid=[1, 1, 2])
+    assert isinstance(value, float)
+    assert (value.name, value.n_queries, value.n_skipped) == ("ap", 2, 1)
+    assert repr(value) == "ap = 0.5 over 1 of 2 queries"
+    assert f"{value:.2f}" == "0.50"
+    again = pickle.loads(pickle.dumps(value))  # noqa: S301
+    assert (again, again.name, again.n_skipped) == (0.5, "ap", 1)
+
+
+def test_one_query_without_ids_and_single_items():
+    assert float(cc.metric("ndcg")([1], [0.0])) == 1.0
+    assert cc.metric("auc").per_query([1, 0], [0, 0], qid=["a", "b"]).tolist() == pytest.approx(
+        [np.nan] * 2, nan_ok=True
+    )
+
+
+def test_empty_queries_without_rows_are_undefined():
+    queries = cc.Queries.from_sizes([2, 0])
+    for name in GRADED:
+        assert np.isnan(cc.metric(name).per_query([1, 0], [0.1, 0.2], qid=queries)[1]), name
+
+
+BAD_CALLS = [
+    (lambda m: m([1, 0], [1, 2, 3]), LengthMismatchError, "scores has 3"),
+    (lambda m: m([1, 0], [1, 2], qid=[1]), LengthMismatchError, "qid has 1"),
+    (lambda m: m([1, 0], [1, np.nan]), NonFiniteError, "row 1"),
+    (lambda m: m([1, 0], [1, np.inf]), NonFiniteError, "-inf marks"),
+    (lambda m: m([1001, 0], [1, 2]), GradeError, "2^grade overflow"),
+    (lambda m: m([1, 0], [1, 2], qid=[1, 2], weights=[1]), LengthMismatchError, "weights has 1"),
+    (lambda m: m([1, 0], [1, 2], qid=[1, 2], weights=[1, -1]), NonFiniteError, "query 1"),
+    (lambda m: m([1, 0], [1, 2], qid=[1, 2], weights=[0, 0]), ParameterError, "at least one query"),
+    (lambda m: m([1, 0], [1, 2], docid=["a"]), LengthMismatchError, "docid has 1"),
+    (lambda m: m(cc.Permutations([1, 2]), [1, 2]), LabelError, "reads grades"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), BAD_CALLS)
+def test_bad_calls(call, error, text):
+    with pytest.raises(error) as caught:
+        call(cc.metric("ndcg@10"))
+    assert text in str(caught.value)
+    assert isinstance(caught.value, ConcordantError)
+
+
+def test_huge_grades_below_the_limit_stay_finite():
+    assert float(cc.metric("ndcg")([1000, 999, 0], [3, 2, 1])) == pytest.approx(1.0)
+    assert float(cc.metric("ndcg", convention="gain=linear")([1e9, 0], [1, 2])) == pytest.approx(
+        1 / np.log2(3)
+    )
+
+
+def test_err_refuses_grades_above_its_maximum():
+    with pytest.raises(GradeError, match="above max_grade=4"):
+        cc.metric("err")([5, 0], [1, 2])
+    assert float(cc.metric("err", convention="max_grade=data")([5, 0], [1, 0])) == pytest.approx(31 / 32)
+
+
+def test_zero_one_refuses_grades():
+    with pytest.raises(LabelError, match="Permutations"):
+        cc.metric("zero_one")([1, 2], [1, 2])
+
+
+# ---------------------------------------------------------------- standardization
+
+STANDARD = ["dcg", "dcg@3", "ndcg", "ndcg@3", "p@2", "eru(v=1,w=2)", "auc", "wpd"]
+
+
+def best_value(metric, labels, probs, n):
+    """Best expected value over all orders, and the value of a given one, by enumeration."""
+    import itertools
+
+    sign = 1 if metric.greater_is_better else -1
+
+    def worth(scores):
+        values = [np.nan_to_num(metric.per_query(y, scores)[0]) for y in labels]
+        return sign * float(np.dot(probs, values))
+
+    orders = [np.argsort(order).astype(float) for order in itertools.permutations(range(n))]
+    return max(worth(scores) for scores in orders), worth
+
+
+@pytest.mark.parametrize("name", STANDARD)
+@given(seed=st.integers(0, 10_000))
+def test_the_mean_of_the_targets_is_optimal(name, seed):
+    """Definition 4 of paper 1, tried to be broken: no order beats sorting by the mean of r(y)."""
+    rng = np.random.default_rng(seed)
+    n, metric = 4, cc.metric(name)
+    top = 2 if name == "auc" else 4
+    labels = rng.integers(0, top, (3, n))
+    probs = rng.dirichlet(np.ones(3))
+    scores = sum(p * metric.targets(y) for p, y in zip(probs, labels, strict=True))
+    best, worth = best_value(metric, labels, probs, n)
+    assert worth(scores) >= best - 1e-9
+
+
+def test_the_definition_rejects_a_wrong_standardization():
+    """Raw gains are no standardization of NDCG: a distribution shows it."""
+    metric, raw = cc.metric("ndcg"), cc.metric("dcg")
+    labels, probs = np.array([[3, 0, 0], [0, 1, 1]]), np.array([0.2, 0.8])
+    best, worth = best_value(metric, labels, probs, 3)
+    wrong = sum(p * raw.targets(y) for p, y in zip(probs, labels, strict=True))
+    assert worth(wrong) < best - 1e-3
+
+
+@pytest.mark.parametrize("name", ["ap", "err", "rr"])
+def test_no_standardization_exists(name):
+    """(1,1,0,0) and (0,0,1,1) make every r equal in the mean, yet two orders differ in value (Theorem 3)."""
+    with pytest.raises(NoStandardizationError, match="Theorem 3"):
+        cc.metric(name).targets([1, 0])
+    metric, labels = cc.metric(name), np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    _, worth = best_value(metric, labels, np.array([0.5, 0.5]), 4)
+    assert abs(worth(np.array([4.0, 3, 2, 1])) - worth(np.array([4.0, 2, 3, 1]))) > 1e-5
+
+
+def test_pd_on_three_grades_has_none_but_two_have():
+    with pytest.raises(NoStandardizationError, match="Condorcet"):
+        cc.metric("pd").targets([0, 1, 2])
+    assert cc.metric("pd").targets([0, 3, 0, 1, 0], qid=["a", "a", "b", "b", "b"]).tolist() == [0, 1, 0, 1, 0]
+
+
+def test_targets_come_back_in_the_callers_order():
+    y, qid = [2, 1, 0], ["b", "a", "b"]
+    np.testing.assert_allclose(cc.metric("ndcg").targets(y, qid=qid), [1.0, 1.0, 0.0])
+
+
+# ---------------------------------------------------------------- comparisons
+
+outcomes = st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=20)
+decisions = st.floats(-3, 3).map(lambda d: round(d, 1))
+
+
+@given(y=outcomes, data=st.data(), tau=st.sampled_from([0.0, 0.5, 1.0]))
+def test_comparison_error(y, data, tau):
+    d = data.draw(st.lists(decisions, min_size=len(y), max_size=len(y)))
+    metric = cc.metric(f"comparison_error(tau={tau})")
+    assert float(metric(y, d)) == pytest.approx(oracles.comparison_error(y, d, tau))
+
+
+@given(y=outcomes, data=st.data())
+def test_comparison_area(y, data):
+    d = data.draw(st.lists(decisions, min_size=len(y), max_size=len(y)))
+    for kind in ("error", "ignored"):
+        metric = cc.metric(f"comparison_auc(inversions={kind})")
+        if len({o == 0 for o in y}) < 2:
+            assert np.isnan(float(metric(y, d)))
+            continue
+        want = oracles.comparison_area(y, d, ignore_inversions=kind == "ignored")
+        assert float(metric(y, d)) == pytest.approx(want)
+        roc = cm.comparison_roc(y, d, inversions=kind)
+        assert roc.area == pytest.approx(want)
+        assert (np.diff(roc.false_positive) >= 0).all()
+        assert (np.diff(roc.true_positive) >= 0).all()
+        assert (roc.false_positive[[0, -1]] == [0, 1]).all()
+
+
+def test_reversed_signs_look_perfect_only_where_inversions_are_ignored():
+    y, d = [1, 1, -1, 0, 0], np.array([2.0, 1.5, -1.2, 0.1, 0.2])
+    assert cm.comparison_roc(y, d).area == 1.0
+    assert cm.comparison_roc(y, -d, inversions="ignored").area == 1.0
+    assert cm.comparison_roc(y, -d).area == 0.0
+
+
+def test_comparisons_need_ties_and_differences_for_a_curve():
+    with pytest.raises(LabelError, match="seen 0 and 2"):
+        cm.comparison_roc([1, -1], [0.1, 0.2])
+    votes = cc.Comparisons(["a", "b"], ["b", "c"], [1, 0])
+    assert float(cc.metric("comparison_error")(votes, [2.0, 0.0])) == 0.0
+
+
+# ---------------------------------------------------------------- explain
+
+
+def test_explain_adds_up_and_names_the_field():
+    y, s, qid = [3, 0, 1, 2, 0, 0, 0], [0.1, 0.9, 0.5, 0.5, 0.2, 0.1, 0.2], [1] * 5 + [2] * 2
+    table = cm.explain("ndcg@3", y, s, qid=qid)
+    assert [row.preset for row in table.rows] == list(cm.PRESETS)
+    first = table.rows[0]
+    for row in table.rows:
+        assert float(row.value) == float(cc.metric("ndcg@3", convention=row.preset)(y, s, qid=qid))
+        assert sum(step.change for step in row.steps) == pytest.approx(float(row.value) - float(first.value))
+    causes = {row.preset: row.cause.field for row in table.rows[1:]}
+    assert causes["lightgbm"] == "empty"
+    assert cm.explain("ndcg@3", y[:5], s[:5], presets=["trec_eval"]).rows[1].cause.field == "gain"
+
+
+def test_explain_says_which_preset_refuses_the_labels():
+    table = cm.explain("err", [2, 0], [1.0, 2.0])
+    refused = {row.preset: row.refused for row in table.rows if row.refused}
+    assert set(refused) == {"catboost"}
+    assert "no probability" in refused["catboost"]
+    assert "no probability" in str(table)

@@ -1,0 +1,165 @@
+"""Tables become ranking data or comparisons, or the column and row at fault are named."""
+
+import gzip
+import lzma
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import feather, parquet
+
+from concordant.exceptions import (
+    EmptyDataError,
+    GradeError,
+    LabelError,
+    MalformedLineError,
+    NonFiniteError,
+    NotNumericError,
+    ParameterError,
+    UnknownNameError,
+)
+from concordant.supervision.readers import from_frame, read_comparisons, read_table
+from concordant.supervision.readers.tables import OUTCOMES
+
+COLUMNS = {
+    "qid": ["q1", "q1", "q2"],
+    "grade": [2, 0, 1],
+    "docid": ["a", "b", "c"],
+    "f1": [0.1, 2.0, -3.0],
+    "f2": [1, 2, 3],
+}
+FRAMES = [pd.DataFrame, pl.DataFrame, pa.table, lambda columns: pl.DataFrame(columns).lazy()]
+FRAME_NAMES = ["pandas", "polars", "pyarrow", "lazy"]
+
+
+def check_ranking(data):
+    assert data.X.tolist() == [[0.1, 1.0], [2.0, 2.0], [-3.0, 3.0]]
+    assert data.y.tolist() == [2.0, 0.0, 1.0]
+    assert data.qid.tolist() == ["q1", "q1", "q2"]
+    assert data.docid.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=FRAME_NAMES)
+def test_frames(frame):
+    check_ranking(from_frame(frame(COLUMNS)))
+    assert from_frame(frame(COLUMNS), features=["f2"], docid="qid").X.tolist() == [[1.0], [2.0], [3.0]]
+
+
+@pytest.mark.parametrize(
+    "suffix", [".parquet", ".pq", ".feather", ".arrow", ".csv", ".csv.gz", ".csv.xz", ".tsv"]
+)
+def test_files(tmp_path, suffix):
+    path, table = tmp_path / f"a{suffix}", pd.DataFrame(COLUMNS)
+    if suffix in (".parquet", ".pq"):
+        parquet.write_table(pa.table(COLUMNS), path)
+    elif suffix in (".feather", ".arrow"):
+        feather.write_feather(pa.table(COLUMNS), path)
+    else:
+        text = table.to_csv(index=False, sep="\t" if suffix == ".tsv" else ",").encode()
+        pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)
+        path.write_bytes(pack(text))
+    check_ranking(read_table(path))
+    check_ranking(read_table(str(path)))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_csv_values_are_exact(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    path.write_text("qid,y,a\n" + "".join(f"1,0,{value!r}\n" for value in values))
+    got = read_table(path).X[:, 0]
+    assert got.tolist() == values
+
+
+def with_column(**changes):
+    return COLUMNS | changes
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=FRAME_NAMES)
+@pytest.mark.parametrize(
+    ("columns", "error", "words"),
+    [
+        (with_column(f1=["1", "x", "2"]), NotNumericError, "column 'f1' .* row 0 is '1'"),
+        (with_column(f1=[1.0, None, 2.0]), NonFiniteError, r"column 'f1' is nan at row 1 \(1 "),
+        (with_column(f1=[1.0, 2.0, float("inf")]), NonFiniteError, "column 'f1' is inf at row 2"),
+        (with_column(grade=[1, None, 2]), NonFiniteError, "column 'grade' is nan at row 1"),
+        (with_column(grade=["good", "bad", "bad"]), NotNumericError, "column 'grade'"),
+        (with_column(grade=[0, 0, -1]), GradeError, "row 2"),
+        (with_column(qid=["a", None, "b"]), NotNumericError, "column 'qid' .* row 1"),
+        ({"query": [1], "grade": [1], "f": [1.0]}, UnknownNameError, "unknown column 'qid'.*f, grade, query"),
+        ({"qid": [1], "f": [1.0]}, UnknownNameError, "unknown column 'grade'"),
+    ],
+)
+def test_faults_name_column_and_row(frame, columns, error, words):
+    with pytest.raises(error, match=f"(?s){words}"):
+        from_frame(frame(columns))
+
+
+def test_categories_are_read_by_their_text():
+    data = from_frame(pd.DataFrame(COLUMNS).astype({"qid": "category"}))
+    assert data.qid.tolist() == ["q1", "q1", "q2"]
+
+
+def test_unreadable_files(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,grade,f\n1,2,3\n1,2\n")
+    with pytest.raises(MalformedLineError) as caught:
+        read_table(tmp_path / "a.csv")
+    assert caught.value.line == 3
+    (tmp_path / "b.csv").write_text("")
+    with pytest.raises(EmptyDataError):
+        read_table(tmp_path / "b.csv")
+    (tmp_path / "c.csv").write_text("qid,grade,f\n")
+    with pytest.raises(EmptyDataError):
+        read_table(tmp_path / "c.csv")
+    with pytest.raises(UnknownNameError, match="parquet"):
+        read_table(tmp_path / "a.xls")
+    with pytest.raises(ParameterError, match="uncompressed"):
+        read_table(tmp_path / "a.parquet.gz")
+    with pytest.raises(NotNumericError, match="not a table"):
+        from_frame([1, 2])
+
+
+def comparisons(outcome, **options):
+    table = pa.table({"left": ["a"] * len(outcome), "right": ["b"] * len(outcome), "outcome": outcome})
+    return read_comparisons(table, **options).outcome.tolist()
+
+
+def test_outcomes():
+    assert comparisons(list(OUTCOMES)) == list(OUTCOMES.values())
+    assert comparisons([" Left ", "TIE", "model_b", "1/2-1/2"]) == [-1, 0, 1, 0]
+    assert comparisons([-1, 0, 1]) == [-1, 0, 1]
+    assert comparisons([-1.0, 0.0, 1.0]) == [-1, 0, 1]
+    assert comparisons([1, 0.5, 0], outcomes="score") == [-1, 0, 1]
+    assert comparisons(["1", "0.5", "0"], outcomes="score") == [-1, 0, 1]
+    assert comparisons(["W", "L"], outcomes={"w": -1, "L": 1}) == [-1, 1]
+    assert comparisons([2, 7], outcomes={2: -1, 7: 0}) == [-1, 0]
+
+
+def test_unknown_outcomes_name_row_value_and_table():
+    with pytest.raises(LabelError, match=r"(?s)'0.5' at row 1.*score.*model_a"):
+        comparisons([1.0, 0.5, 0.0])
+    with pytest.raises(LabelError, match="'none' at row 1"):
+        comparisons(["left", None])
+    with pytest.raises(UnknownNameError, match="score"):
+        comparisons(["left"], outcomes="elo")
+    with pytest.raises(ParameterError, match="outcomes"):
+        comparisons(["left"], outcomes={"left": 2})
+    with pytest.raises(UnknownNameError, match="'winner'"):
+        read_comparisons(pa.table({"left": ["a"], "right": ["b"]}), outcome="winner")
+
+
+def test_real_comparisons(shared_data):
+    crowd = read_comparisons(shared_data / "llmfao" / "crowd-comparisons.csv.xz", outcome="winner")
+    assert np.unique(crowd.outcome, return_counts=True)[1].tolist() == [2_911, 3_471, 2_549]
+    assert len(crowd.items) == 59
+    chess = read_comparisons(
+        shared_data / "chess-twic" / "games-1999-2006.csv.xz",
+        left="white",
+        right="black",
+        outcome="white_score",
+        outcomes="score",
+    )
+    assert np.unique(chess.outcome, return_counts=True)[1].tolist() == [159_910, 160_235, 121_015]
