@@ -183,7 +183,7 @@ def test_unweighted_means_agree_with_weights_of_one_and_weights_select_queries()
 
 
 def test_weighted_mean_equals_lightgbm_without_empty_queries():
-    """With empty queries LightGBM adds an unweighted 1 but divides by the weights: a defect we do not copy."""
+    """With empty queries LightGBM adds an unweighted 1 but divides by the weights: not copied."""
     lgb = pytest.importorskip("lightgbm")
     y, s, qid, sizes = ragged(2)
     y[np.r_[0, np.cumsum(sizes)[:-1]]] = 1  # no empty query

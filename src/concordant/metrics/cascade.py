@@ -17,6 +17,8 @@ from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["AP", "ERR", "RR"]
 
+REFUTED = "the labels (1,1,0,0) and (0,0,1,1) refute every one (as in Buffoni et al. 2011, Theorem 3)"
+
 
 @dataclass(frozen=True, repr=False)
 class AP(GradedMetric):
@@ -63,7 +65,7 @@ class AP(GradedMetric):
         del labels, queries
         raise NoStandardizationError(
             str(self),
-            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (as in Buffoni et al. 2011, Theorem 3)",
+            REFUTED,
             "it has one under the condition P_reinforce; without it, score pairs of items.",
         )
 
@@ -92,7 +94,7 @@ class Cascade(GradedMetric):
         del labels, queries
         raise NoStandardizationError(
             str(self),
-            "two label vectors, (1,1,0,0) and (0,0,1,1), refute every one (as in Buffoni et al. 2011, Theorem 3)",
+            REFUTED,
             "optimise ndcg, which has one.",
         )
 

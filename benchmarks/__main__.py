@@ -1,0 +1,40 @@
+"""`python -m benchmarks [suites] [--quick] [--output FOLDER]`."""
+
+import argparse
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks import metrics, reading, startup, tables
+
+SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
+    "metrics": metrics.run,
+    "reading": reading.run,
+    "startup": startup.run,
+}
+ALIASES = {"import": "startup"}
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Run the chosen suites, print their tables and write them down."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; none means all")
+    parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, not how fast")
+    parser.add_argument("--output", type=Path, help="folder of the results")
+    chosen = parser.parse_args()
+    names = [ALIASES.get(name, name) for name in chosen.suites] or list(SUITES)
+    if unknown := sorted(set(names) - set(SUITES)):
+        parser.error(f"unknown suite {unknown[0]!r}; there are {', '.join(SUITES)}")
+    folder = chosen.output or HERE / ("data/quick" if chosen.quick else "results")  # data/ is ignored by git
+    warnings.filterwarnings("ignore")  # the peers' own
+    for name in names:
+        about = tables.machine() | {"quick": chosen.quick, "load_before": tables.load()}
+        results = SUITES[name](quick=chosen.quick)
+        for table in results:
+            tables.show(table)
+        print("written:", tables.write(folder, name, results, about | {"load_after": tables.load()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Fair timing on a noisy machine: rounds in which every candidate runs, and medians of ratios within rounds."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from statistics import median
+
+from rich.console import Console
+from rich.progress import track
+
+__all__ = ["Race", "race", "watched"]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Seconds of every candidate in every round; a round's noise hits all of them alike."""
+
+    seconds: Mapping[str, list[float]]
+
+    def median(self, name: str) -> float:
+        """Seconds of a usual round."""
+        return median(self.seconds[name])
+
+    def ratio(self, name: str, to: str) -> float:
+        """How many times longer `name` takes than `to`: the median over rounds of the quotient."""
+        pairs = zip(self.seconds[name], self.seconds[to], strict=True)
+        return median(own / other for own, other in pairs)
+
+
+def watched(steps: Iterable, title: str) -> Iterable:
+    """The steps, with a progress bar on the error stream."""
+    return track(list(steps), description=title, console=Console(stderr=True), transient=True)
+
+
+def race(
+    calls: Mapping[str, Callable[[], object]], *, title: str, rounds: int = 7, enough: float = 0.1, most: int = 10
+) -> Race:
+    """Run every call once unmeasured, then `rounds` times in turn, each round from another start.
+
+    A call's time in a round is its best of up to `most` runs that together take `enough` seconds.
+    """
+    names = list(calls)
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for number, place in watched(product(range(rounds + 1), range(len(names))), title):
+        name = names[(place + number) % len(names)]
+        if number == 0:
+            calls[name]()  # compile, fill caches
+        else:
+            seconds[name].append(best(calls[name], enough, most))
+    return Race(seconds)
+
+
+def best(call: Callable[[], object], enough: float, most: int) -> float:
+    """Shortest time of up to `most` runs; no further one once they took `enough` seconds together."""
+    shortest, spent, runs = float("inf"), 0.0, 0
+    while runs < most and (spent < enough or runs == 0):
+        start = time.perf_counter()
+        call()
+        took = time.perf_counter() - start
+        shortest, spent, runs = min(shortest, took), spent + took, runs + 1
+    return shortest

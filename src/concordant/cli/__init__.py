@@ -1,0 +1,78 @@
+"""The command line: each command is one file, from arguments over public calls to tables or JSON.
+
+Only typer and rich load here; numba and the rest load inside the commands, so that `concordant --help` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from concordant.cli import datasets, demo, evaluate, explain
+from concordant.cli.output import examples, show_error
+from concordant.exceptions import ConcordantError
+
+__all__ = ["app", "main"]
+
+BAD_INPUT = 2  # as for wrong usage: both are the caller's to mend
+INTERRUPTED = 130  # 128 + SIGINT, what shells expect
+
+
+class Commands(TyperGroup):
+    """The commands, with one place where bad input becomes a message and an exit status."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; bad input and unreadable files end it without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of our output has gone: typer ends quietly
+            raise
+        except (ConcordantError, OSError) as error:
+            show_error(error)
+            raise typer.Exit(BAD_INPUT) from error
+        except KeyboardInterrupt as stop:
+            raise typer.Exit(INTERRUPTED) from stop
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="concordant",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples("concordant demo", "concordant evaluate --qrels test.qrels --run bm25.run"),
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        from concordant import __version__
+
+        typer.echo(f"concordant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def concordant(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Learning to rank with guarantees: what a ranking is worth, and why tools disagree about it."""
+    del version  # the callback has answered
+
+
+app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=datasets.EXAMPLES)(datasets.datasets)
+app.command(epilog=demo.EXAMPLES)(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; the entry point `concordant`."""
+    app(prog_name="concordant")

@@ -1,0 +1,105 @@
+"""What every command shares: the console, tables, JSON, a sign of life, error messages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["AsJson", "Quiet", "console", "examples", "new_table", "notes", "number", "print_json", "show_error", "working"]
+
+PIPED_WIDTH = 100_000  # a file or a pipe has no right margin: nothing is wrapped or cut
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show the tables only: no progress, no notes.")]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Give the console of standard output (or error): as wide as the terminal, or unlimited in a pipe."""
+    made = Console(stderr=stderr, highlight=False)
+    if not made.is_terminal:
+        made.width = PIPED_WIDTH
+    return made
+
+
+def examples(*commands: str) -> str:
+    """Give the epilog of a help page; blank lines, since typer joins adjacent ones.
+
+    >>> print(examples("concordant demo"))
+    [bold]Examples[/bold]
+    <BLANKLINE>
+    [cyan]concordant demo[/cyan]
+    """
+    return "\n\n".join(["[bold]Examples[/bold]", *(f"[cyan]{escape(command)}[/cyan]" for command in commands)])
+
+
+def new_table(title: str, *columns: str, numeric: Iterable[str] = ()) -> Table:
+    """Give an empty table; numeric columns stand to the right and are never cut."""
+    table = Table(title=Text(title), box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    right = set(numeric)
+    for column in columns:
+        table.add_column(
+            Text(column), justify="right" if column in right else "left", no_wrap=column in right, overflow="fold"
+        )
+    return table
+
+
+def number(value: float) -> str:
+    """Give a value for a table: four decimals, or a dash where it is undefined.
+
+    >>> number(0.25), number(float("nan"))
+    ('0.2500', '-')
+    """
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def notes(lines: Iterable[str]) -> None:
+    """Print remarks below a table."""
+    out = console()
+    for line in lines:
+        out.print(Text(line, style="dim"))
+
+
+def print_json(value: Any) -> None:
+    """Print plain JSON and nothing else; NaN, which JSON does not know, becomes null."""
+    typer.echo(json.dumps(without_nan(value), indent=2, allow_nan=False))
+
+
+def without_nan(value: Any) -> Any:
+    """Give the same value with null for NaN and infinities.
+
+    >>> without_nan({"a": [float("nan"), 1.0]})
+    {'a': [None, 1.0]}
+    """
+    if isinstance(value, dict):
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(one) for one in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def working(message: str, *, quiet: bool = False) -> AbstractContextManager[object]:
+    """Show a spinner on standard error while the block runs; nothing where nobody watches."""
+    screen = console(stderr=True)
+    return nullcontext() if quiet or not screen.is_terminal else screen.status(escape(message))
+
+
+def show_error(error: Exception) -> None:
+    """Print what was wrong, in red, and the hint below it, on standard error."""
+    name, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
+    problem, _, hint = (f"{name}: {reason}" if name and reason else str(error)).partition("\n")
+    screen = console(stderr=True)
+    screen.print(Text(f"error: {problem}", style="red"), soft_wrap=True)
+    if hint:
+        screen.print(Text(hint), soft_wrap=True)
