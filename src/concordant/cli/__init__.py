@@ -60,7 +60,8 @@ def show_version(wanted: bool) -> None:
 def concordant(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Learning to rank with guarantees: what a ranking is worth, and why tools disagree about it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +15,20 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["AsJson", "Quiet", "console", "examples", "new_table", "notes", "number", "print_json", "show_error", "working"]
+__all__ = [
+    "AsJson",
+    "Quiet",
+    "console",
+    "examples",
+    "new_table",
+    "notes",
+    "number",
+    "plural",
+    "print_json",
+    "progress",
+    "show_error",
+    "working",
+]
 
 PIPED_WIDTH = 100_000  # a file or a pipe has no right margin: nothing is wrapped or cut
 
@@ -39,7 +52,9 @@ def examples(*commands: str) -> str:
     <BLANKLINE>
     [cyan]concordant demo[/cyan]
     """
-    return "\n\n".join(["[bold]Examples[/bold]", *(f"[cyan]{escape(command)}[/cyan]" for command in commands)])
+    return "\n\n".join(
+        ["[bold]Examples[/bold]", *(f"[cyan]{escape(command)}[/cyan]" for command in commands)]
+    )
 
 
 def new_table(title: str, *columns: str, numeric: Iterable[str] = ()) -> Table:
@@ -48,7 +63,10 @@ def new_table(title: str, *columns: str, numeric: Iterable[str] = ()) -> Table:
     right = set(numeric)
     for column in columns:
         table.add_column(
-            Text(column), justify="right" if column in right else "left", no_wrap=column in right, overflow="fold"
+            Text(column),
+            justify="right" if column in right else "left",
+            no_wrap=column in right,
+            overflow="fold",
         )
     return table
 
@@ -60,6 +78,15 @@ def number(value: float) -> str:
     ('0.2500', '-')
     """
     return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """Give a count with the noun that goes with it.
+
+    >>> plural(1, "query", "queries"), plural(1200, "query", "queries")
+    ('1 query', '1,200 queries')
+    """
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def notes(lines: Iterable[str]) -> None:
@@ -93,6 +120,17 @@ def working(message: str, *, quiet: bool = False) -> AbstractContextManager[obje
     """Show a spinner on standard error while the block runs; nothing where nobody watches."""
     screen = console(stderr=True)
     return nullcontext() if quiet or not screen.is_terminal else screen.status(escape(message))
+
+
+@contextmanager
+def progress(first: str, *, total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show a bar on standard error while the block runs; calling what it gives names the next step."""
+    from rich.progress import Progress
+
+    screen = console(stderr=True)
+    with Progress(console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task(first, total=total)
+        yield lambda description: bar.update(task, description=description, advance=1)
 
 
 def show_error(error: Exception) -> None:

@@ -44,7 +44,7 @@ class ComparisonMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonError(ComparisonMetric):
-    """Share of pairs whose outcome is predicted wrong: sign(decision) if |decision| > tau, else 0.
+    """Share of pairs predicted wrong; predicted is the decision's sign where its size exceeds tau, else 0.
 
     Examples
     --------
@@ -81,8 +81,8 @@ class ROC:
     true_positive
         Share of labelled differences that are predicted, with their sign unless inversions are ignored.
     tau
-        Threshold of each point: a difference is predicted where |decision| >= tau; the last, horizontal
-        piece to false-positive rate 1 has NaN.
+        Threshold of each point: a difference is predicted where the decision's size is at least tau;
+        the last, horizontal piece to false-positive rate 1 has NaN.
     area
         Area under the curve, by trapezoid.
     """

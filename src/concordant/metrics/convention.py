@@ -47,10 +47,10 @@ class Convention:
     empty_ap
         The same for AP alone, where a tool treats it apart; None: as `empty`.
     ap_denominator
-        AP@k divides by the number of `"relevant"` items, by `"min"`(relevant, k), by the relevant `"found"`
-        in the first k, or ignores k altogether (`"uncut"`).
+        AP@k divides by the number of relevant items (`"relevant"`), by min(relevant, k) (`"min"`), by those
+        found in the first k (`"found"`), or ignores k altogether (`"uncut"`).
     precision_denominator
-        P@k divides by `"k"` or by `"min"`(k, n).
+        P@k divides by k (`"k"`) or by min(k, n) (`"min"`).
     relevant_from
         Lowest grade that counts as relevant, where a metric is binary.
     max_grade

@@ -44,5 +44,15 @@ class RankingData:
 
     def __repr__(self) -> str:
         rows, features = self.X.shape
-        queries = f"{self.n_queries:,} {'query' if self.n_queries == 1 else 'queries'}"
-        return f"RankingData({rows:,} rows, {features:,} features, {queries})"
+        counts = ((rows, "row"), (features, "feature"), (self.n_queries, "query"))
+        return f"RankingData({', '.join(counted(*count) for count in counts)})"
+
+
+def counted(number: int, noun: str) -> str:
+    """Give a count with its noun.
+
+    >>> counted(1, "query"), counted(2000, "query")
+    ('1 query', '2,000 queries')
+    """
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"

@@ -1,1 +1,5 @@
-"""What is proven: theorems as data, certificates, bounds, noise conditions, exact regret."""
+"""What is guaranteed, and how far a ranker is from the best possible."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["regret"])

@@ -1,0 +1,58 @@
+"""How long a user waits: imports, the first call with and without numba's cache, the command line's help."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.tables import Table
+from benchmarks.timing import race
+
+FIRST_CALL = "import concordant as cc; cc.metric('ndcg@10')([1, 0, 2], [0.3, 0.2, 0.1])"
+HELP = "import sys; sys.argv = ['concordant', '--help']; from concordant.cli import main; main()"
+NUMPY = "import numpy"
+
+
+def run(*, quick: bool) -> list[Table]:
+    """The only table of this suite."""
+    with tempfile.TemporaryDirectory() as folder:
+        warm = Path(folder, "warm")
+        calls: dict[str, Callable[[], object]] = {
+            "start Python": lambda: python("pass"),
+            NUMPY: lambda: python("import numpy"),
+            "import sklearn": lambda: python("import sklearn"),
+            "import numba": lambda: python("import numba"),
+            "import concordant": lambda: python("import concordant"),
+            "import concordant, use `cc.metric`": lambda: python("import concordant as cc; cc.metric"),
+            "first ndcg@10, numba's cache warm": lambda: python(FIRST_CALL, cache=warm),
+            "first ndcg@10, numba's cache cold": lambda: cold(folder),
+        }
+        if find_spec("concordant.cli") is not None:
+            calls["concordant --help"] = lambda: python(HELP)
+        timings = race(calls, title="startup", rounds=1 if quick else 5, most=1)
+    table = Table(
+        "Startup",
+        "Each row is a fresh process, its whole life timed, the start of Python included; median of the rounds. "
+        "Files are in the page cache, `.pyc` files exist.",
+        ("process", "ms", "ms beyond Python's start", f"/ {NUMPY}", "/ import sklearn"),
+    )
+    for name in calls:
+        seconds, start = timings.median(name), timings.median("start Python")
+        ratios = [timings.ratio(name, other) for other in (NUMPY, "import sklearn")]
+        table.rows.append((name, seconds * 1e3, (seconds - start) * 1e3, *ratios))
+    return [table]
+
+
+def python(code: str, cache: Path | None = None) -> None:
+    """Run the code in a new interpreter."""
+    environment = os.environ | ({"NUMBA_CACHE_DIR": str(cache)} if cache else {})
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def cold(folder: str) -> None:
+    """The first call where nothing was compiled before."""
+    with tempfile.TemporaryDirectory(dir=folder) as empty:
+        python(FIRST_CALL, cache=Path(empty))

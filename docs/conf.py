@@ -1,0 +1,16 @@
+"""Sphinx configuration: Markdown pages, numpydoc reference."""
+
+from concordant import __version__
+
+project = "concordant"
+release = version = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "concordant"
+default_role = "code"
+autodoc_typehints = "none"  # numpydoc's parameter sections say more
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+myst_heading_anchors = 3

@@ -1,0 +1,84 @@
+"""`concordant datasets`: what is known about public datasets, and which are on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from concordant.cli.output import AsJson, console, examples, new_table, notes, print_json
+
+__all__ = ["EXAMPLES", "datasets"]
+
+EXAMPLES = examples("concordant datasets", "concordant datasets mslr-web10k", "concordant datasets --json")
+COUNTS = ("queries", "documents", "features")
+
+
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="One dataset, in detail.", show_default=False)] = None,
+    *,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that holds the datasets. Default: CONCORDANT_DATA, else the user's cache folder.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Public datasets: size, licence, where to get them, and which are on this machine."""
+    import concordant as cc
+
+    rows = cc.datasets.table(folder)
+    if name is not None:
+        show_one(detail(name, rows, folder), as_json=as_json)
+    elif as_json:
+        print_json(rows)
+    else:
+        show_all(rows)
+        notes([f"folder: {cc.datasets.data_folder(folder)}", "details: concordant datasets NAME"])
+
+
+def show_all(rows: list[dict[str, Any]]) -> None:
+    """Print the table of all sets."""
+    table = new_table(
+        "datasets", "name", "kind", *COUNTS, "grades", "folds", "here", numeric=(*COUNTS, "folds")
+    )
+    for row in rows:
+        counts = (f"{row[key]:,}" if row[key] is not None else "" for key in COUNTS)
+        here = "[green]yes[/green]" if row["present"] else "[dim]no[/dim]"
+        table.add_row(row["name"], row["kind"], *counts, row["grades"], str(row["folds"] or ""), here)
+    console().print(table)
+
+
+def detail(name: str, rows: list[dict[str, Any]], folder: Path | None) -> dict[str, Any]:
+    """Give all that is known about one set."""
+    import concordant as cc
+
+    dataset = cc.datasets.get(name)
+    (row,) = (row for row in rows if row["name"] == name)
+    root = cc.datasets.data_folder(folder)
+    layouts = [[file for files in layout.values() for file in files] for layout in dataset.layouts]
+    return row | {
+        "title": dataset.title,
+        "folders": [str(root / home) for home in dataset.folders],
+        "files": layouts,
+    }
+
+
+def show_one(facts: dict[str, Any], *, as_json: bool) -> None:
+    """Print one set in detail."""
+    if as_json:
+        print_json(facts)
+        return
+    table = new_table(f"{facts['name']}: {facts['title']}", "", "")
+    table.show_header = False
+    for key in ("kind", *COUNTS, "grades", "folds", "licence", "source"):
+        value = facts[key]
+        if value not in (None, "", 0):
+            table.add_row(key, f"{value:,}" if isinstance(value, int) else value)
+    table.add_row("folder", " or\n".join(facts["folders"]))
+    table.add_row("files", " or\n".join(", ".join(files) for files in facts["files"]))
+    table.add_row("here", "[green]yes[/green]" if facts["present"] else "[red]no[/red]")
+    console().print(table)

@@ -1,0 +1,260 @@
+"""`concordant evaluate`: what runs or scores are worth, under stated conventions."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from concordant.cli.inputs import (
+    AllQueries,
+    LetorFile,
+    QrelsFile,
+    Ranking,
+    RunFiles,
+    ScoreFiles,
+    read_rankings,
+)
+from concordant.cli.output import (
+    AsJson,
+    Quiet,
+    console,
+    examples,
+    new_table,
+    notes,
+    number,
+    plural,
+    print_json,
+    working,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from concordant import Metric
+    from concordant.metrics import MetricValue
+    from concordant.types import FloatArray
+
+__all__ = ["EXAMPLES", "evaluate"]
+
+TREC_METRICS = ("ndcg@10", "ap", "rr", "p@10")
+LETOR_METRICS = ("ndcg@1", "ndcg@5", "ndcg@10", "ap")
+EXAMPLES = examples(
+    "concordant evaluate --qrels test.qrels --run bm25.run --run dense.run -m ndcg@10 -m ap",
+    "concordant evaluate --qrels test.qrels --run bm25.run -c trec_eval -c lightgbm --json",
+    "concordant evaluate --letor test.txt --scores model.txt --per-query --output queries.csv",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One metric of one ranking; `per_query` follows `ranking.queries.ids`, NaN where skipped."""
+
+    ranking: Ranking
+    metric: Metric
+    value: MetricValue
+    per_query: FloatArray
+
+    @property
+    def name(self) -> str:
+        """The metric without its convention."""
+        import concordant as cc
+
+        return str(cc.metric(self.metric, convention="concordant"))
+
+    @property
+    def convention(self) -> str:
+        """The convention, as it can be given back by --convention."""
+        return str(self.metric.convention)
+
+    def by_query(self) -> list[tuple[str, float]]:
+        """Query ids and values, numbers in the order of numbers."""
+        pairs = zip(self.ranking.queries.ids.tolist(), self.per_query.tolist(), strict=True)
+        return sorted(((str(qid), value) for qid, value in pairs), key=lambda pair: by_number(pair[0]))
+
+
+def evaluate(
+    *,
+    qrels: QrelsFile = None,
+    run: RunFiles = None,
+    all_queries: AllQueries = False,
+    letor: LetorFile = None,
+    scores: ScoreFiles = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help=f"Metric such as ndcg@10, ap, rr, p@5, err@20; repeat for several. "
+            f"Default: {', '.join(TREC_METRICS)} for runs, {', '.join(LETOR_METRICS)} for LETOR.",
+            show_default=False,
+        ),
+    ] = None,
+    convention: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--convention",
+            "-c",
+            help="Preset such as trec_eval or lightgbm, or changed fields, 'trec_eval,gain=exp2'; repeat for "
+            "several. Default: concordant.",
+            show_default=False,
+        ),
+    ] = None,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Show the value of every query.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the value of every query to this CSV file.", dir_okay=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """What runs or scores are worth: metrics over all queries, under stated conventions."""
+    metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
+    with working("Reading", quiet=quiet):
+        rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+    with working("Evaluating", quiet=quiet):
+        results = [measure(ranking, one) for ranking in rankings for one in metrics]
+    if output is not None:
+        write_csv(output, results)
+    if as_json:
+        print_json(as_dict(rankings, results, per_query=per_query))
+        return
+    for table in (query_tables if per_query else mean_tables)(results):
+        console().print(table)
+    if not quiet:
+        notes(remarks(rankings, results))
+
+
+def chosen_metrics(names: Iterable[str], conventions: Sequence[str] | None) -> list[Metric]:
+    """Give every metric under every convention, each once."""
+    import concordant as cc
+
+    given = [(name, style) for style in conventions or [None] for name in names]
+    twice = [name for name, style in given if style is not None and "[" in name]
+    if twice:
+        raise typer.BadParameter(
+            f"{twice[0]!r} names its convention; leave out the brackets, or --convention."
+        )
+    return list(dict.fromkeys(cc.metric(name, convention=style) for name, style in given))
+
+
+def measure(ranking: Ranking, metric: Metric) -> Result:
+    """Give a metric of a ranking, by query and on average."""
+    values = metric.per_query(**ranking.arguments())
+    return Result(ranking, metric, metric.average(values), values)
+
+
+def by_number(qid: str) -> tuple[bool, int, str]:
+    """Give a sort key: whole numbers in their order, before other ids in theirs.
+
+    >>> sorted(["10", "a2", "9"], key=by_number)
+    ['9', '10', 'a2']
+    """
+    whole = qid.isascii() and qid.isdigit()
+    return not whole, int(qid) if whole else 0, qid
+
+
+def grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
+    """Give the results that share a key, keys in the order of first appearance."""
+    groups: dict[Any, list[Result]] = {}
+    for result in results:
+        groups.setdefault(key(result), []).append(result)
+    return groups
+
+
+def mean_tables(results: list[Result]) -> list[Table]:
+    """Give one table a convention: a block of rows for each metric, a row for each ranking."""
+    several = len({result.ranking.name for result in results}) > 1
+    by_convention = grouped(results, lambda result: result.convention)
+    return [mean_table(style, block, several=several) for style, block in by_convention.items()]
+
+
+def mean_table(style: str, results: list[Result], *, several: bool) -> Table:
+    """Give the table of one convention; rankings are named where there are several."""
+    columns = ["metric", *["ranking"] * several, "value", "counted", "skipped"]
+    table = new_table(f"convention: {style}", *columns, numeric=columns[-3:])
+    for name, block in grouped(results, lambda result: result.name).items():
+        for place, result in enumerate(block):
+            value = result.value
+            counts = (value.n_queries - value.n_skipped, value.n_skipped)
+            named = [result.ranking.name] * several
+            table.add_row("" if place else name, *named, number(value), *(f"{count:,}" for count in counts))
+        if several:
+            table.add_section()
+    return table
+
+
+def query_tables(results: list[Result]) -> list[Table]:
+    """Give one table a ranking and convention: a row for each query, a column for each metric."""
+    blocks = grouped(results, lambda result: (result.ranking.name, result.convention))
+    return [query_table(f"{name}, convention: {style}", block) for (name, style), block in blocks.items()]
+
+
+def query_table(title: str, results: list[Result]) -> Table:
+    """Give the values of every query, and their means in the last row."""
+    names = [result.name for result in results]
+    table = new_table(title, "query", *names, numeric=names)
+    for row in zip(*(result.by_query() for result in results), strict=True):
+        table.add_row(row[0][0], *(number(value) for _, value in row))
+    table.add_section()
+    table.add_row("mean", *(number(result.value) for result in results), style="bold")
+    return table
+
+
+def remarks(rankings: list[Ranking], results: list[Result]) -> list[str]:
+    """Give what a reader of the numbers should know, the ranking named where there are several."""
+    lines = [
+        f"{ranking.name}: {line}" if len(rankings) > 1 else line
+        for ranking in rankings
+        for line in ranking.remarks()
+    ]
+    skipped = max(result.value.n_skipped for result in results)
+    if skipped:
+        many = plural(skipped, "query has", "queries have")
+        lines.append(f"{many} nothing to find and {'is' if skipped == 1 else 'are'} skipped (empty=skip)")
+    return lines
+
+
+def as_dict(rankings: list[Ranking], results: list[Result], *, per_query: bool) -> dict[str, Any]:
+    """Give all numbers as plain values."""
+    return {
+        "metrics": list(dict.fromkeys(result.name for result in results)),
+        "conventions": list(dict.fromkeys(result.convention for result in results)),
+        "rankings": [
+            {"name": one.name, "n_rows": one.queries.n_rows, "n_queries": one.queries.n_queries, **one.counts}
+            for one in rankings
+        ],
+        "results": [
+            {
+                "ranking": result.ranking.name,
+                "metric": result.name,
+                "convention": result.convention,
+                "value": float(result.value),
+                "n_queries": result.value.n_queries,
+                "n_skipped": result.value.n_skipped,
+                **({"per_query": dict(result.by_query())} if per_query else {}),
+            }
+            for result in results
+        ],
+    }
+
+
+def write_csv(path: Path, results: list[Result]) -> None:
+    """Write one line a query and metric, whole or not at all; no value where the query was skipped."""
+    from concordant.supervision.readers.text import write_atomically
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["ranking", "convention", "metric", "query", "value"])
+    for result in results:
+        head = result.ranking.name, result.convention, result.name
+        writer.writerows((*head, qid, "" if value != value else value) for qid, value in result.by_query())  # noqa: PLR0124
+    with write_atomically(path) as stream:
+        stream.write(text.getvalue().encode())

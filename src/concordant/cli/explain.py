@@ -1,0 +1,84 @@
+"""`concordant explain`: one metric under every tool's convention, and the fields that move it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from concordant.cli.inputs import AllQueries, LetorFile, QrelsFile, RunFiles, ScoreFiles, read_rankings
+from concordant.cli.output import (
+    AsJson,
+    Quiet,
+    console,
+    examples,
+    new_table,
+    notes,
+    number,
+    print_json,
+    working,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from concordant.metrics import Explanation
+    from concordant.metrics.explain import Row
+
+__all__ = ["EXAMPLES", "explain", "reasons"]
+
+EXAMPLES = examples(
+    "concordant explain ndcg@10 --qrels test.qrels --run bm25.run",
+    "concordant explain ap@100 -c trec_eval --qrels test.qrels --run bm25.run --json",
+    "concordant explain ndcg@10 --letor test.txt --scores model.txt",
+)
+
+
+def explain(
+    metric: Annotated[str, typer.Argument(help="Metric such as ndcg@10 or ap.", show_default=False)],
+    *,
+    qrels: QrelsFile = None,
+    run: RunFiles = None,
+    all_queries: AllQueries = False,
+    letor: LetorFile = None,
+    scores: ScoreFiles = None,
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            "--convention", "-c", help="Where the comparison starts. Default: concordant.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Why tools disagree: a metric under every preset, and the fields of the convention that move it."""
+    import concordant as cc
+
+    base = cc.metric(metric, convention=convention)
+    with working("Reading", quiet=quiet):
+        rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+    with working("Evaluating under every preset", quiet=quiet):
+        found = [(one, cc.metrics.explain(base, **one.arguments())) for one in rankings]
+    if as_json:
+        print_json(
+            [{"ranking": one.name, "metric": str(base), "rows": rows.to_dicts()} for one, rows in found]
+        )
+        return
+    for one, explanation in found:
+        console().print(explanation_table(f"{base} of {one.name}", explanation))
+        if not quiet:
+            notes(one.remarks())
+
+
+def explanation_table(title: str, explanation: Explanation) -> Table:
+    """Give one row a preset: the value, and the steps that lead to it from the first row."""
+    first = explanation.rows[0]
+    table = new_table(title, "preset", "value", f"what moves it from {first.preset}", numeric=("value",))
+    for row in explanation.rows:
+        table.add_row(row.preset, number(row.value), "" if row is first else reasons(row))
+    return table
+
+
+def reasons(row: Row) -> str:
+    """Give the steps of a preset: a line each in a terminal, so that none is broken, else all in one line."""
+    return "\n".join(map(str, row.steps)) if row.steps and console().is_terminal else row.reason
