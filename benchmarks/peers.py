@@ -79,9 +79,7 @@ def catboost(lists: Lists) -> Peer:
     from catboost.utils import eval_metric
 
     def call() -> Any:
-        return eval_metric(
-            lists.y, lists.scores, "NDCG:top=10", group_id=lists.qid, thread_count=n_threads()
-        )
+        return eval_metric(lists.y, lists.scores, "NDCG:top=10", group_id=lists.qid, thread_count=n_threads())
 
     timed = "`catboost.utils.eval_metric` on arrays"
     return Peer("CatBoost", timed, "all", "catboost", lists, call, lambda found: found[0])

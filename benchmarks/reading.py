@@ -36,7 +36,8 @@ def run(*, quick: bool) -> list[Table]:
 def usual_values(rng: np.random.Generator) -> Iterator[str]:
     """Values of one row as MSLR writes them: counts, zeros, ratios, six decimals, small exponents."""
     kinds = np.arange(FEATURES) % 8
-    for kind, number, count in zip(kinds, rng.standard_normal(FEATURES), rng.geometric(0.1, FEATURES), strict=True):
+    numbers, counts = rng.standard_normal(FEATURES), rng.geometric(0.1, FEATURES)
+    for kind, number, count in zip(kinds, numbers, counts, strict=True):
         if kind < 2:
             yield str(count)
         elif kind == 2:
@@ -59,7 +60,7 @@ def long_values(rng: np.random.Generator) -> Iterator[str]:
 
 
 def generate(path: Path, size: int, values: Callable[[np.random.Generator], Iterator[str]]) -> Path:
-    """Write rows until the file has this many bytes: new grades and queries before features drawn from a block."""
+    """Write rows until the file has this many bytes; features are drawn from a block of rows."""
     rng = np.random.default_rng(0)
     block = [
         "".join(f" {index}:{value}" for index, value in enumerate(values(rng), 1)).encode()
@@ -100,15 +101,19 @@ def plain(path: Path, without: Path) -> Candidates:
     check(path)
     return {
         OURS: ("`cc.read_letor(path)`: dense float64, exact; grades, queries", lambda: cc.read_letor(path)),
-        f"{OURS}, sparse": ("`cc.read_letor(path, sparse=True)`: CSR", lambda: cc.read_letor(path, sparse=True)),
+        f"{OURS}, sparse": ("`read_letor(path, sparse=True)`: CSR", lambda: cc.read_letor(path, sparse=True)),
         "scikit-learn": (
             "`load_svmlight_file(path, query_id=True)`: CSR float64, exact; 1 thread",
             lambda: read_sklearn(path),
         ),
-        **peer("xgboost", "`DMatrix('path?format=libsvm')`: float32 (deprecated since 3.1)", lambda: read_xgboost(path)),
+        **peer(
+            "xgboost",
+            "`DMatrix('path?format=libsvm')`: float32; deprecated since 3.1",
+            lambda: read_xgboost(path),
+        ),
         **peer(
             "lightgbm",
-            "`Dataset(path).construct()`: also bins the features; `qid:` removed from the file, which it refuses",
+            "`Dataset(path).construct()`: also bins the features; from a copy without `qid:`, which it refuses",
             lambda: read_lightgbm(without),
         ),
         "bytes": ("limit: `np.fromfile(path, uint8)`, page cache", lambda: np.fromfile(path, np.uint8)),
@@ -121,7 +126,7 @@ def gzipped(path: Path) -> Candidates:
     return {
         OURS: ("`cc.read_letor(path.gz)`", lambda: cc.read_letor(path)),
         "scikit-learn": ("`load_svmlight_file(path.gz, query_id=True)`", lambda: read_sklearn(path)),
-        "bytes": ("limit: `gzip.decompress` of the bytes, 1 thread", lambda: gzip.decompress(path.read_bytes())),
+        "bytes": ("limit: `gzip.decompress`, 1 thread", lambda: gzip.decompress(path.read_bytes())),
     }
 
 
@@ -168,9 +173,9 @@ def timed(title: str, text: Path, candidates: Candidates, rounds: int) -> Table:
     timings: Race = race(calls, title=f"reading: {title}", rounds=rounds, most=1)
     table = Table(
         f"Reading: {title}",
-        f"A generated file of {size:.0f} MB, {FEATURES} features, about 120 rows a query; all threads unless said. "
-        "Speeds count plain-text bytes. Ours equals scikit-learn's numbers bit for bit, checked before timing. "
-        "The last column: how many times longer the row takes than ours.",
+        f"A generated file of {size:.0f} MB, {FEATURES} features, 120 rows a query; all threads unless said. "
+        "Speeds count the bytes of the plain text. Ours equals scikit-learn's numbers bit for bit, checked "
+        "before timing. The last column: how many times longer the row takes than ours.",
         ("reader", "timed", "MB/s", "/ ours"),
     )
     for name, (what, _) in candidates.items():

@@ -19,7 +19,7 @@ NUMPY = "import numpy"
 def run(*, quick: bool) -> list[Table]:
     """The only table of this suite."""
     with tempfile.TemporaryDirectory() as folder:
-        warm = Path(folder, "warm")
+        caches: list[Path] = []
         calls: dict[str, Callable[[], object]] = {
             "start Python": lambda: python("pass"),
             NUMPY: lambda: python("import numpy"),
@@ -27,16 +27,16 @@ def run(*, quick: bool) -> list[Table]:
             "import numba": lambda: python("import numba"),
             "import concordant": lambda: python("import concordant"),
             "import concordant, use `cc.metric`": lambda: python("import concordant as cc; cc.metric"),
-            "first ndcg@10, numba's cache warm": lambda: python(FIRST_CALL, cache=warm),
-            "first ndcg@10, numba's cache cold": lambda: cold(folder),
+            "first ndcg@10, numba's cache empty": lambda: python(FIRST_CALL, cache=fresh(folder, caches)),
+            "first ndcg@10, numba's cache filled": lambda: python(FIRST_CALL, cache=caches[-1]),
         }
         if find_spec("concordant.cli") is not None:
             calls["concordant --help"] = lambda: python(HELP)
-        timings = race(calls, title="startup", rounds=1 if quick else 5, most=1)
+        timings = race(calls, title="startup", rounds=1 if quick else 5, most=1, warm_up=not quick)
     table = Table(
         "Startup",
-        "Each row is a fresh process, its whole life timed, the start of Python included; median of the rounds. "
-        "Files are in the page cache, `.pyc` files exist.",
+        "Each row is a fresh process, its whole life timed, the start of Python included; median of the "
+        "rounds. Files are in the page cache, `.pyc` files exist.",
         ("process", "ms", "ms beyond Python's start", f"/ {NUMPY}", "/ import sklearn"),
     )
     for name in calls:
@@ -52,7 +52,7 @@ def python(code: str, cache: Path | None = None) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, stdout=subprocess.DEVNULL)
 
 
-def cold(folder: str) -> None:
-    """The first call where nothing was compiled before."""
-    with tempfile.TemporaryDirectory(dir=folder) as empty:
-        python(FIRST_CALL, cache=Path(empty))
+def fresh(folder: str, caches: list[Path]) -> Path:
+    """A new empty folder for compiled code, remembered for the calls that find it filled."""
+    caches.append(Path(tempfile.mkdtemp(dir=folder)))
+    return caches[-1]

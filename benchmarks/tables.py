@@ -1,4 +1,4 @@
-"""Results: tables printed to the terminal and written as Markdown and JSON, with the machine they came from."""
+"""Results: tables on the terminal, in Markdown and in JSON, with the machine they came from."""
 
 import json
 import os
@@ -84,7 +84,8 @@ def cpu_model() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or "unknown"
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, "unknown")
 
 
 def installed(package: str) -> str:

@@ -1,4 +1,4 @@
-"""Fair timing on a noisy machine: rounds in which every candidate runs, and medians of ratios within rounds."""
+"""Fair timing on a noisy machine: every candidate runs in every round; ratios are taken within rounds."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -34,20 +34,25 @@ def watched(steps: Iterable, title: str) -> Iterable:
 
 
 def race(
-    calls: Mapping[str, Callable[[], object]], *, title: str, rounds: int = 7, enough: float = 0.1, most: int = 10
+    calls: Mapping[str, Callable[[], object]],
+    *,
+    title: str,
+    rounds: int = 7,
+    enough: float = 0.1,
+    most: int = 10,
+    warm_up: bool = True,
 ) -> Race:
-    """Run every call once unmeasured, then `rounds` times in turn, each round from another start.
+    """Run every call once unmeasured, then in `rounds` rounds, each beginning with another call.
 
     A call's time in a round is its best of up to `most` runs that together take `enough` seconds.
     """
     names = list(calls)
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for number, place in watched(product(range(rounds + 1), range(len(names))), title):
+    for name in watched(names if warm_up else (), f"{title}: warming up"):
+        calls[name]()  # compile, fill caches
+    for number, place in watched(product(range(rounds), range(len(names))), title):
         name = names[(place + number) % len(names)]
-        if number == 0:
-            calls[name]()  # compile, fill caches
-        else:
-            seconds[name].append(best(calls[name], enough, most))
+        seconds[name].append(best(calls[name], enough, most))
     return Race(seconds)
 
 

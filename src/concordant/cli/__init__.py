@@ -1,6 +1,7 @@
 """The command line: each command is one file, from arguments over public calls to tables or JSON.
 
-Only typer and rich load here; numba and the rest load inside the commands, so that `concordant --help` is quick.
+Only typer and rich load here: numba and the rest load inside the commands, so that `concordant --help` is
+quick.
 """
 
 from __future__ import annotations

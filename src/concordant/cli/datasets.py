@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.cli.output import AsJson, console, examples, new_table, notes, print_json
+from concordant.cli.output import AsJson, examples, new_table, print_json, show
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 __all__ = ["EXAMPLES", "datasets"]
 
@@ -36,12 +39,12 @@ def datasets(
     elif as_json:
         print_json(rows)
     else:
-        show_all(rows)
-        notes([f"folder: {cc.datasets.data_folder(folder)}", "details: concordant datasets NAME"])
+        root = cc.datasets.data_folder(folder)
+        show(table_of(rows), [f"folder: {root}", "details: concordant datasets NAME"])
 
 
-def show_all(rows: list[dict[str, Any]]) -> None:
-    """Print the table of all sets."""
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    """Give the table of all sets."""
     table = new_table(
         "datasets", "name", "kind", *COUNTS, "grades", "folds", "here", numeric=(*COUNTS, "folds")
     )
@@ -49,7 +52,7 @@ def show_all(rows: list[dict[str, Any]]) -> None:
         counts = (f"{row[key]:,}" if row[key] is not None else "" for key in COUNTS)
         here = "[green]yes[/green]" if row["present"] else "[dim]no[/dim]"
         table.add_row(row["name"], row["kind"], *counts, row["grades"], str(row["folds"] or ""), here)
-    console().print(table)
+    return table
 
 
 def detail(name: str, rows: list[dict[str, Any]], folder: Path | None) -> dict[str, Any]:
@@ -81,4 +84,4 @@ def show_one(facts: dict[str, Any], *, as_json: bool) -> None:
     table.add_row("folder", " or\n".join(facts["folders"]))
     table.add_row("files", " or\n".join(", ".join(files) for files in facts["files"]))
     table.add_row("here", "[green]yes[/green]" if facts["present"] else "[red]no[/red]")
-    console().print(table)
+    show(table)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from concordant.cli.explain import reasons
-from concordant.cli.output import Quiet, console, examples, new_table, notes, number, progress
+from concordant.cli.output import Quiet, examples, new_table, number, progress, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +23,7 @@ EXAMPLES = examples("concordant demo", "concordant demo --queries 2000 --seed 7"
 METRICS = ("ndcg@10", "p@5", "auc")  # each has a standardization, so that the best ranking is known exactly
 MAIN = METRICS[0]
 FITTED, CONSTANT = "least squares", "constant"
+REGRET = "regret: how far below the best that any ranking can reach, given how the labels are drawn"
 N_ITEMS = (2, 30)  # some queries shorter than the cutoff, some without a relevant item: there tools differ
 
 
@@ -37,30 +38,15 @@ def demo(
 
     with progress("Drawing a synthetic set", quiet=quiet, total=len(METRICS) + 3) as step:
         toy = cc.synthetic.grades(n_queries=queries, n_items=N_ITEMS, seed=seed)
-        step("Fitting scorers")
+        step("Scoring it")
         scores = scorers(toy, seed)
-        table = new_table(
-            f"Expected value and exact regret: {len(toy.X):,} items, {queries:,} queries",
-            "scorer",
-            *(name for metric in METRICS for name in (metric, "regret")),
-            numeric=(*METRICS, "regret"),
-        )
-        columns: list[list[str]] = []
-        for metric in METRICS:
-            step(f"Expected {metric} and its best possible value")
-            columns += value_and_regret(metric, toy, scores)
+        table = regret_table(toy, scores, step)
         step(f"{MAIN} under every preset")
         told = {
             name: cc.metrics.explain(MAIN, toy.y, scores[name], qid=toy.qid) for name in (FITTED, CONSTANT)
         }
-    for row in zip(scores, *columns, strict=True):
-        table.add_row(*row)
-    console().print(table)
-    if not quiet:
-        notes(["regret: how far below the best that any ranking can reach, given how labels are drawn"])
-    console().print(preset_table(told))
-    if not quiet:
-        notes(spread(told))
+    show(table, [] if quiet else [REGRET])
+    show(preset_table(told), [] if quiet else spread(told))
 
 
 def scorers(toy: Synthetic, seed: int) -> dict[str, FloatArray]:
@@ -73,35 +59,47 @@ def scorers(toy: Synthetic, seed: int) -> dict[str, FloatArray]:
     best = regret.bayes(MAIN, toy.distribution).scores
     noise = np.random.default_rng(seed).normal(scale=best.std(), size=len(best))
     weights = np.linalg.lstsq(toy.X, cc.metric(MAIN).targets(toy.y, qid=toy.qid))[0]
+    strongest = int(np.abs(weights).argmax())
     return {
         f"best for {MAIN}": best,
         "best + noise": best + noise,
         FITTED: toy.X @ weights,
-        "one feature": toy.X[:, 0],
+        "best single feature": toy.X[:, strongest] * np.sign(weights[strongest]),
         CONSTANT: np.zeros(len(best)),
     }
 
 
-def value_and_regret(metric: str, toy: Synthetic, scores: Mapping[str, FloatArray]) -> list[list[str]]:
-    """Give two columns: the expected value of each scorer, and its regret."""
+def regret_table(toy: Synthetic, scores: Mapping[str, FloatArray], step: Callable[[str], None]) -> Table:
+    """Give one row a scorer: the expected value of each metric, and the regret."""
     from concordant.theory import regret
 
-    values = [regret.expected(metric, toy.distribution, one).mean() for one in scores.values()]
-    gaps = [regret.regret(metric, toy.distribution, one).mean() for one in scores.values()]
-    return [[number(value) for value in column] for column in (values, gaps)]
+    columns: list[list[str]] = []
+    for metric in METRICS:
+        step(f"Expected {metric}, and the best possible")
+        for function in (regret.expected, regret.regret):
+            means = (function(metric, toy.distribution, one).mean() for one in scores.values())
+            columns.append([number(mean) for mean in means])
+    size = f"{len(toy.X):,} items, {toy.distribution.queries.n_queries:,} queries"
+    heads = [head for metric in METRICS for head in (metric, "regret")]
+    table = new_table(f"Expected value and exact regret: {size}", "scorer", *heads, numeric=heads)
+    for row in zip(scores, *columns, strict=True):
+        table.add_row(*row)
+    return table
 
 
 def preset_table(told: Mapping[str, Explanation]) -> Table:
     """Give one row a preset: the value of each scorer, and what moves that of the constant one."""
     table = new_table(
-        f"{MAIN} on the labels drawn, as ten tools define it",
+        f"{MAIN} on the labels drawn, under each preset",
         "preset",
         *told,
         f"what moves the {CONSTANT} scorer",
         numeric=told,
     )
-    for rows in zip(*(explanation.rows for explanation in told.values()), strict=True):
-        table.add_row(rows[0].preset, *(number(row.value) for row in rows), reasons(rows[-1]))
+    columns = ([number(row.value) for row in explanation.rows] for explanation in told.values())
+    presets = [row.preset for row in told[CONSTANT].rows]
+    for row in zip(presets, *columns, reasons(told[CONSTANT]), strict=True):
+        table.add_row(*row)
     return table
 
 

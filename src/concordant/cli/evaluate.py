@@ -23,13 +23,12 @@ from concordant.cli.inputs import (
 from concordant.cli.output import (
     AsJson,
     Quiet,
-    console,
     examples,
     new_table,
-    notes,
     number,
     plural,
     print_json,
+    show,
     working,
 )
 
@@ -126,17 +125,18 @@ def evaluate(
     if as_json:
         print_json(as_dict(rankings, results, per_query=per_query))
         return
-    for table in (query_tables if per_query else mean_tables)(results):
-        console().print(table)
-    if not quiet:
-        notes(remarks(rankings, results))
+    tables = query_tables(results) if per_query else mean_tables(results)
+    for table in tables[:-1]:
+        show(table)
+    show(tables[-1], [] if quiet else remarks(rankings, results))
 
 
 def chosen_metrics(names: Iterable[str], conventions: Sequence[str] | None) -> list[Metric]:
     """Give every metric under every convention, each once."""
     import concordant as cc
 
-    given = [(name, style) for style in conventions or [None] for name in names]
+    styles: Sequence[str | None] = conventions or [None]
+    given = [(name, style) for style in styles for name in names]
     twice = [name for name, style in given if style is not None and "[" in name]
     if twice:
         raise typer.BadParameter(

@@ -13,9 +13,9 @@ from concordant.cli.output import (
     console,
     examples,
     new_table,
-    notes,
     number,
     print_json,
+    show,
     working,
 )
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from concordant.metrics import Explanation
-    from concordant.metrics.explain import Row
 
 __all__ = ["EXAMPLES", "explain", "reasons"]
 
@@ -65,20 +64,20 @@ def explain(
         )
         return
     for one, explanation in found:
-        console().print(explanation_table(f"{base} of {one.name}", explanation))
-        if not quiet:
-            notes(one.remarks())
+        show(explanation_table(f"{base} of {one.name}", explanation), [] if quiet else one.remarks())
 
 
 def explanation_table(title: str, explanation: Explanation) -> Table:
     """Give one row a preset: the value, and the steps that lead to it from the first row."""
-    first = explanation.rows[0]
-    table = new_table(title, "preset", "value", f"what moves it from {first.preset}", numeric=("value",))
-    for row in explanation.rows:
-        table.add_row(row.preset, number(row.value), "" if row is first else reasons(row))
+    start = explanation.rows[0].preset
+    table = new_table(title, "preset", "value", f"what moves it from {start}", numeric=("value",))
+    for row, reason in zip(explanation.rows, reasons(explanation), strict=True):
+        table.add_row(row.preset, number(row.value), reason)
     return table
 
 
-def reasons(row: Row) -> str:
-    """Give the steps of a preset: a line each in a terminal, so that none is broken, else all in one line."""
-    return "\n".join(map(str, row.steps)) if row.steps and console().is_terminal else row.reason
+def reasons(explanation: Explanation) -> list[str]:
+    """Give the steps to each preset: a line each in a terminal, so that none is broken, else one line."""
+    lines = console().is_terminal
+    told = ("\n".join(map(str, row.steps)) if lines and row.steps else row.reason for row in explanation.rows)
+    return ["", *list(told)[1:]]  # the first row is where the steps start

@@ -21,11 +21,11 @@ __all__ = [
     "console",
     "examples",
     "new_table",
-    "notes",
     "number",
     "plural",
     "print_json",
     "progress",
+    "show",
     "show_error",
     "working",
 ]
@@ -59,7 +59,7 @@ def examples(*commands: str) -> str:
 
 def new_table(title: str, *columns: str, numeric: Iterable[str] = ()) -> Table:
     """Give an empty table; numeric columns stand to the right and are never cut."""
-    table = Table(title=Text(title), box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(title=Text(title), box=SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
     right = set(numeric)
     for column in columns:
         table.add_column(
@@ -89,11 +89,17 @@ def plural(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def notes(lines: Iterable[str]) -> None:
-    """Print remarks below a table."""
+def show(table: Table, remarks: Iterable[str] = ()) -> None:
+    """Print a table, remarks below it and an empty line; a pipe gets no blanks at the ends of lines."""
     out = console()
-    for line in lines:
-        out.print(Text(line, style="dim"))
+    with out.capture() as held:
+        out.print(table)
+        for remark in remarks:
+            out.print(Text(remark, style="dim"))
+    text = held.get()
+    if not out.is_terminal:
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    out.file.write(f"{text}\n")
 
 
 def print_json(value: Any) -> None:

@@ -122,10 +122,10 @@ def check_grades(y: ArrayLike, name: str = "y") -> FloatArray:
     return grades
 
 
-def check_scores(scores: ArrayLike, n_rows: int) -> FloatArray:
+def check_scores(scores: ArrayLike, n_rows: int, reference: str = "y") -> FloatArray:
     """Give one score per row; `-inf` means "not in the ranking", NaN and `+inf` are refused."""
     values = check_column(scores, "scores")
-    check_lengths("y", n_rows, scores=values)
+    check_lengths(reference, n_rows, scores=values)
     if values.size and not values.max() < np.inf:
         hint = "a ranking needs comparable scores; -inf marks items that are not in the ranking."
         refuse(np.isnan(values) | np.isposinf(values), values, "scores", hint)

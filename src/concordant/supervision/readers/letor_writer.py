@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from concordant.exceptions import (
-    GradeError,
     LengthMismatchError,
     NonFiniteError,
     NotNumericError,
     ParameterError,
     ShapeError,
 )
+from concordant.supervision.columns import check_grades, check_ids, check_lengths
 from concordant.supervision.readers.text import PathLike, write_atomically
 from concordant.types import ArrayLike
 
@@ -99,18 +99,10 @@ def _sparse_rows(X: Any, base: int) -> Iterator[str]:
 
 def _heads(y: ArrayLike, qid: ArrayLike, n_rows: int) -> list[str]:
     """`grade qid:N` of each row."""
-    y, qid = np.asarray(y), np.asarray(qid)
-    for name, column in (("y", y), ("qid", qid)):
-        if column.shape != (n_rows,):
-            raise LengthMismatchError(name, len(column), n_rows)
-    if y.dtype.kind not in "fiub":
-        raise NotNumericError("y", f"its dtype is {y.dtype}")
+    grades, qid = check_grades(y), check_ids(qid)
+    check_lengths("X", n_rows, y=grades, qid=qid)
     if qid.dtype.kind not in "iu":
         raise NotNumericError("qid", f"its dtype is {qid.dtype}, and LETOR knows whole numbers only")
-    grades = y.astype(np.float64)
-    for row in np.flatnonzero(~(np.isfinite(grades) & (grades >= 0)))[:1].tolist():
-        hint = "the format holds finite grades from 0 on."
-        raise GradeError(grades[row], f"row {row}", "cannot be written", hint)
     if (qid < 0).any() or (qid > 2**63 - 1).any():
         raise ParameterError("qid", int(qid.min()), "between 0 and 2**63 - 1")
     texts = [repr(grade).removesuffix(".0") for grade in grades.tolist()]

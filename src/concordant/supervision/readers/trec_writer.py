@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from concordant.exceptions import LengthMismatchError, NonFiniteError, NotNumericError, ParameterError
+from concordant.exceptions import GradeError, LengthMismatchError, ParameterError
+from concordant.supervision.columns import check_column, check_ids, check_scores
 from concordant.supervision.readers.text import PathLike, write_atomically
 from concordant.supervision.readers.trec import codes_of
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -22,10 +23,11 @@ def write_qrels(path: PathLike, qid: ArrayLike, docid: ArrayLike, grades: ArrayL
     ...     (Path(folder) / "qrels").read_text()
     '1 0 a 2\n'
     """
-    grades = np.asarray(grades)
+    grades = check_column(grades, "grades")
     queries, documents = _ids("qid", qid, len(grades)), _ids("docid", docid, len(grades))
-    if grades.dtype.kind not in "iufb" or not np.equal(np.mod(grades, 1), 0).all():
-        raise NotNumericError("grades", "qrels hold whole numbers only")
+    if (broken := np.flatnonzero(~(np.mod(grades, 1) == 0))).size:  # NaN and infinities too
+        row = int(broken[0])
+        raise GradeError(float(grades[row]), f"row {row}", "is not a whole number", "qrels hold those only.")
     with write_atomically(path) as stream:
         for query, document, grade in zip(queries, documents, grades.astype(np.int64).tolist(), strict=True):
             stream.write(f"{query} 0 {document} {grade}\n".encode())
@@ -46,13 +48,10 @@ def write_run(
     ...     (Path(folder) / "run").read_text()
     '1 Q0 c 1 1.0 me\n1 Q0 b 2 0.5 me\n1 Q0 a 3 0.5 me\n'
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    queries, documents = _ids("qid", qid, len(scores)), _ids("docid", docid, len(scores))
-    _ids("tag", [tag], 1)
-    bad = np.isnan(scores) | np.isposinf(scores)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise NonFiniteError("scores", float(scores[row]), f"row {row}", int(bad.sum()))
+    documents = _ids("docid", docid)
+    scores = check_scores(scores, len(documents), "docid")
+    queries = _ids("qid", qid, len(scores))
+    _ids("tag", [tag])
     order, ranks = _ranking(queries, documents, scores)
     with write_atomically(path) as stream:
         for row, rank in zip(order.tolist(), ranks.tolist(), strict=True):
@@ -71,11 +70,11 @@ def _ranking(queries: list[str], documents: list[str], scores: FloatArray) -> tu
     return rows[order], np.arange(len(rows)) - starts + 1
 
 
-def _ids(name: str, ids: ArrayLike, n_rows: int) -> list[str]:
+def _ids(name: str, ids: ArrayLike, n_rows: int | None = None) -> list[str]:
     """Ids as text, refusing what would break the columns."""
-    column = [str(one) for one in np.asarray(ids).tolist()]
-    if len(column) != n_rows:
-        raise LengthMismatchError(name, len(column), n_rows, "scores or grades")
+    column = [str(one) for one in check_ids(ids, name).tolist()]
+    if n_rows is not None and len(column) != n_rows:
+        raise LengthMismatchError(name, len(column), n_rows, "the other columns")
     for one in column:
         if not one or any(blank in one for blank in " \t\r\n"):
             raise ParameterError(name, one, "text without blanks")
