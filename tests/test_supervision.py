@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from concordant import Comparisons, Grades, Permutations, Preferences, Queries
 from concordant.exceptions import (
@@ -72,6 +73,20 @@ def test_every_kind_of_frame_is_read(frame):
     _, X, y = check(frame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), [1, 0], qid=[2, 1])
     assert X.tolist() == [[2.0, 4.0], [1.0, 3.0]]
     assert y.tolist() == [0.0, 1.0]
+
+
+def test_sparse_features_are_kept_sparse():
+    X = csr_array(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]]))
+    _, grouped, _ = check(X, [0, 1, 2], qid=["b", "a", "b"])
+    assert grouped.toarray().tolist() == [[2.0, 0.0], [0.0, 1.0], [0.0, 3.0]]
+    X.data[1] = np.nan
+    with pytest.raises(NonFiniteError, match="row 1, column 0"):
+        check(X, [0, 1, 2])
+
+
+def test_a_sum_that_overflows_is_no_infinity():
+    _, X, _ = check(np.full((2, 2), 1e308), [0, 1])
+    assert X[0, 0] == 1e308
 
 
 def test_what_needs_no_copy_is_not_copied():

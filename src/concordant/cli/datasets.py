@@ -19,11 +19,12 @@ COUNTS = ("queries", "documents", "features")
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="One dataset, in detail.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One dataset, in detail.", show_default=False)] = None,
     *,
     folder: Annotated[
         Path | None,
         typer.Option(
+            metavar="FOLDER",
             help="Folder that holds the datasets. Default: CONCORDANT_DATA, else the user's cache folder.",
             show_default=False,
         ),
@@ -58,15 +59,16 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
 def detail(name: str, rows: list[dict[str, Any]], folder: Path | None) -> dict[str, Any]:
     """Give all that is known about one set."""
     import concordant as cc
+    from concordant.supervision.datasets.files import file_names
 
     dataset = cc.datasets.get(name)
     (row,) = (row for row in rows if row["name"] == name)
     root = cc.datasets.data_folder(folder)
-    layouts = [[file for files in layout.values() for file in files] for layout in dataset.layouts]
+    layouts = [file_names(layout, 1, layout) for layout in dataset.layouts]
     return row | {
         "title": dataset.title,
         "folders": [str(root / home) for home in dataset.folders],
-        "files": layouts,
+        "files": [[file for part in layout.values() for file in part] for layout in layouts],
     }
 
 

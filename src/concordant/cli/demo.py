@@ -29,8 +29,8 @@ N_ITEMS = (2, 30)  # some queries shorter than the cutoff, some without a releva
 
 def demo(
     *,
-    queries: Annotated[int, typer.Option(min=1, max=20_000, help="Queries to draw.")] = 500,
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal tables.")] = 0,
+    queries: Annotated[int, typer.Option(min=1, max=20_000, metavar="N", help="Queries to draw.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Equal seeds give equal tables.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show in seconds what it is about: exact regret on known labels, and why tools disagree."""

@@ -44,9 +44,9 @@ __all__ = ["EXAMPLES", "evaluate"]
 TREC_METRICS = ("ndcg@10", "ap", "rr", "p@10")
 LETOR_METRICS = ("ndcg@1", "ndcg@5", "ndcg@10", "ap")
 EXAMPLES = examples(
-    "concordant evaluate --qrels test.qrels --run bm25.run --run dense.run -m ndcg@10 -m ap",
-    "concordant evaluate --qrels test.qrels --run bm25.run -c trec_eval -c lightgbm --json",
-    "concordant evaluate --letor test.txt --scores model.txt --per-query --output queries.csv",
+    "concordant evaluate --qrels test.qrels --run bm25.run --run dense.run",
+    "concordant evaluate --qrels test.qrels --run bm25.run -m map -c trec_eval",
+    "concordant evaluate --letor test.txt --scores model.txt -o per-query.csv",
 )
 
 
@@ -89,6 +89,7 @@ def evaluate(
         typer.Option(
             "--metric",
             "-m",
+            metavar="METRIC",
             help=f"Metric such as ndcg@10, ap, rr, p@5, err@20; repeat for several. "
             f"Default: {', '.join(TREC_METRICS)} for runs, {', '.join(LETOR_METRICS)} for LETOR.",
             show_default=False,
@@ -99,12 +100,13 @@ def evaluate(
         typer.Option(
             "--convention",
             "-c",
+            metavar="CONVENTION",
             help="Preset such as trec_eval or lightgbm, or changed fields, 'trec_eval,gain=exp2'; repeat for "
             "several. Default: concordant.",
             show_default=False,
         ),
     ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", help="Show the value of every query.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", metavar="", help="Show the value of every query.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -209,11 +211,14 @@ def query_table(title: str, results: list[Result]) -> Table:
 
 
 def remarks(rankings: list[Ranking], results: list[Result]) -> list[str]:
-    """Give what a reader of the numbers should know, the ranking named where there are several."""
+    """Give what a reader of the numbers should know; rankings are named where it is not true of all."""
+    names: dict[str, list[str]] = {}
+    for ranking in rankings:
+        for line in ranking.remarks():
+            names.setdefault(line, []).append(ranking.name)
     lines = [
-        f"{ranking.name}: {line}" if len(rankings) > 1 else line
-        for ranking in rankings
-        for line in ranking.remarks()
+        line if len(owners) == len(rankings) else f"{', '.join(owners)}: {line}"
+        for line, owners in names.items()
     ]
     skipped = max(result.value.n_skipped for result in results)
     if skipped:

@@ -28,13 +28,13 @@ __all__ = ["EXAMPLES", "explain", "reasons"]
 
 EXAMPLES = examples(
     "concordant explain ndcg@10 --qrels test.qrels --run bm25.run",
-    "concordant explain ap@100 -c trec_eval --qrels test.qrels --run bm25.run --json",
+    "concordant explain ap -c trec_eval --qrels test.qrels --run bm25.run --json",
     "concordant explain ndcg@10 --letor test.txt --scores model.txt",
 )
 
 
 def explain(
-    metric: Annotated[str, typer.Argument(help="Metric such as ndcg@10 or ap.", show_default=False)],
+    metric: Annotated[str, typer.Argument(metavar="METRIC", help="Metric such as ndcg@10 or ap.", show_default=False)],
     *,
     qrels: QrelsFile = None,
     run: RunFiles = None,
@@ -44,7 +44,7 @@ def explain(
     convention: Annotated[
         str | None,
         typer.Option(
-            "--convention", "-c", help="Where the comparison starts. Default: concordant.", show_default=False
+            "--convention", "-c", metavar="CONVENTION", help="Where the comparison starts. Default: concordant.", show_default=False
         ),
     ] = None,
     as_json: AsJson = False,

@@ -22,12 +22,13 @@ __all__ = ["AllQueries", "LetorFile", "QrelsFile", "Ranking", "RunFiles", "Score
 TREC, LETOR = "TREC input", "LETOR input"
 QrelsFile = Annotated[
     Path | None,
-    typer.Option("--qrels", help="Judgements, [cyan]qid 0 docid grade[/cyan] a line.", rich_help_panel=TREC),
+    typer.Option("--qrels", metavar="FILE", help="Judgements, [cyan]qid 0 docid grade[/cyan] a line.", rich_help_panel=TREC),
 ]
 RunFiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--run",
+        metavar="FILE",
         help="Run, [cyan]qid Q0 docid rank score tag[/cyan] a line; repeat to compare runs.",
         rich_help_panel=TREC,
     ),
@@ -36,18 +37,20 @@ AllQueries = Annotated[
     bool,
     typer.Option(
         "--all-queries",
+        metavar="",
         help="Count judged queries that are not in the run, as empty rankings.",
         rich_help_panel=TREC,
     ),
 ]
 LetorFile = Annotated[
     Path | None,
-    typer.Option("--letor", help="Rows, [cyan]grade qid:7 1:0.5 ...[/cyan] a line.", rich_help_panel=LETOR),
+    typer.Option("--letor", metavar="FILE", help="Rows, [cyan]grade qid:7 1:0.5 ...[/cyan] a line.", rich_help_panel=LETOR),
 ]
 ScoreFiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--scores",
+        metavar="FILE",
         help="Scores, one a line, in the order of the rows; repeat to compare scorers.",
         rich_help_panel=LETOR,
     ),

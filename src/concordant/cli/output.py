@@ -32,8 +32,8 @@ __all__ = [
 
 PIPED_WIDTH = 100_000  # a file or a pipe has no right margin: nothing is wrapped or cut
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show the tables only: no progress, no notes.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Show the tables only: no progress, no notes.")]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -59,7 +59,7 @@ def examples(*commands: str) -> str:
 
 def new_table(title: str, *columns: str, numeric: Iterable[str] = ()) -> Table:
     """Give an empty table; numeric columns stand to the right and are never cut."""
-    table = Table(title=Text(title), box=SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(title=Text(title), box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     right = set(numeric)
     for column in columns:
         table.add_column(
@@ -92,7 +92,9 @@ def plural(count: int, one: str, many: str) -> str:
 def show(table: Table, remarks: Iterable[str] = ()) -> None:
     """Print a table, remarks below it and an empty line; a pipe gets no blanks at the ends of lines."""
     out = console()
+    title, table.title = table.title, None  # as a title it would be folded to the width of the table
     with out.capture() as held:
+        out.print(title, style="bold")
         out.print(table)
         for remark in remarks:
             out.print(Text(remark, style="dim"))
@@ -144,6 +146,6 @@ def show_error(error: Exception) -> None:
     name, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
     problem, _, hint = (f"{name}: {reason}" if name and reason else str(error)).partition("\n")
     screen = console(stderr=True)
-    screen.print(Text(f"error: {problem}", style="red"), soft_wrap=True)
+    screen.print(Text(f"error: {problem}", style="red"))
     if hint:
-        screen.print(Text(hint), soft_wrap=True)
+        screen.print(Text(hint))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from concordant._segments import segment_sum
 from concordant.exceptions import ParameterError
 from concordant.metrics.driver import cutoff, run_metric
 from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, refuse_grades_above
@@ -132,10 +133,18 @@ class NDCG(DCG):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Gain over the best DCG of the query; 0 where that is 0."""
-        grades = queries.gather(self.usable(labels.values))
-        _, best = self.sums(grades, grades, queries.offsets)
+        gains = self.gains(queries.gather(self.usable(labels.values)))
+        # Plain numpy, unlike the kernels: torch losses ask for targets where numba is absent.
+        ideal = gains[np.lexsort((-gains, queries.codes))]
+        best = segment_sum(ideal * self.place_discounts(queries), queries.offsets)
         scale: FloatArray = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0)
-        return self.gains(grades) * np.repeat(scale, queries.sizes)
+        return gains * np.repeat(scale, queries.sizes)
+
+    def place_discounts(self, queries: Queries) -> FloatArray:
+        """Discount of each sorted row, read as a place in its query; 0 beyond the cutoff."""
+        places = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes)
+        k = cutoff(self.k, queries.offsets)
+        return np.where(places < k, self.discounts(k)[np.minimum(places, k - 1)], 0.0)
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,37 +11,46 @@ from concordant.supervision.columns import as_numpy, check_grades, check_lengths
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 __all__ = ["check"]
 
 
-def check_features(X: ArrayLike) -> NDArray[Any]:
-    """Give a 2-D float matrix: float32 and float64 are kept as they are, the rest becomes float64."""
-    array = as_numpy(X, "X")
-    if array.ndim != 2:
-        raise ShapeError("X", array.shape, "two dimensions, one row per document")
-    if not array.shape[0]:
+def check_features(X: ArrayLike) -> Any:
+    """Give a 2-D float matrix: float32 and float64 are kept as they are, the rest becomes float64.
+
+    A scipy sparse matrix becomes CSR.
+    """
+    matrix = X.tocsr() if hasattr(X, "tocsr") else as_numpy(X, "X")
+    if matrix.ndim != 2:
+        raise ShapeError("X", matrix.shape, "two dimensions, one row per document")
+    if not matrix.shape[0]:
         raise EmptyDataError("X")
-    if array.dtype.kind not in "biuf":
-        columns = [numbers_from_objects(array[:, j], f"X[:, {j}]") for j in range(array.shape[1])]
-        array = np.column_stack(columns)
-    array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-    if not np.isfinite(array.sum()) and not np.isfinite(array).all():  # the sum settles it without a mask
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        count = int((~np.isfinite(array)).sum())
-        raise NonFiniteError("X", float(array[row, column]), f"row {row}, column {column}", count)
-    return array
+    if matrix.dtype.kind not in "biuf":
+        columns = [numbers_from_objects(matrix[:, j], f"X[:, {j}]") for j in range(matrix.shape[1])]
+        matrix = np.column_stack(columns)
+    matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+    refuse_non_finite(matrix)
+    return matrix
 
 
-def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, NDArray[Any], FloatArray]:
+def refuse_non_finite(matrix: Any) -> None:
+    """Raise NonFiniteError for the first bad entry; the sum settles the usual case without a mask."""
+    sparse = hasattr(matrix, "tocoo")
+    values = matrix.data if sparse else matrix
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(values.sum())
+    if suspicious and (bad := ~np.isfinite(values)).any():
+        places = np.argwhere(bad)
+        row, column = (axis[places[0, 0]] for axis in matrix.tocoo().coords) if sparse else places[0]
+        raise NonFiniteError("X", float(values[bad][0]), f"row {row}, column {column}", int(bad.sum()))
+
+
+def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, Any, FloatArray]:
     """Any (X, y, qid) -> the queries, and X and y with the rows of each query adjacent.
 
     Parameters
     ----------
     X
-        Features, one row per document: numpy, pandas, polars or pyarrow.
+        Features, one row per document: numpy, pandas, polars, pyarrow, or scipy sparse.
     y
         Grades, one per row.
     qid
@@ -54,6 +63,6 @@ def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, N
     ([2.0, 1.0, 3.0], [1.0, 0.0, 2.0], [0, 1, 3])
     """
     features, grades = check_features(X), check_grades(y)
-    check_lengths("X", len(features), y=grades)
-    queries = Queries.of(qid, len(features), "X")
+    check_lengths("X", features.shape[0], y=grades)
+    queries = Queries.of(qid, features.shape[0], "X")
     return queries, queries.gather(features), queries.gather(grades)
