@@ -142,7 +142,7 @@ def goals(timings: Race) -> Table:
     """What the project set out to reach; reported, never asserted."""
     table = Table(
         "Goals for NDCG@10",
-        "How many times longer the peer or limit takes than ours: from ids, grouped before, and the latter on "
+        "How many times longer the peer or limit takes than ours: from ids, grouped before, and that on "
         "one thread. Reported, never asserted.",
         ("against", "goal", "from ids", "from Queries", "on 1 thread", "reached from Queries"),
     )
@@ -175,7 +175,7 @@ def every_metric(lists: Lists, rounds: int) -> Table:
     table = Table(
         "Every metric",
         "The same lists, labels checked and grouped before, all cores; tied: scores rounded to eighths. The "
-        "last column compares with `np.sort` of each list's scores in a Python loop (1 thread); below 1, ours "
+        "last column compares with `np.sort` of each list's scores in a Python loop, 1 thread; below 1 ours "
         "is faster.",
         ("metric", "ns/document", "tied scores, ns/document", "/ np.sort"),
     )

@@ -113,7 +113,7 @@ def plain(path: Path, without: Path) -> Candidates:
         ),
         **peer(
             "lightgbm",
-            "`Dataset(path).construct()`: also bins the features; from a copy without `qid:`, which it refuses",
+            "`Dataset(path).construct()`: also bins the features; from a copy without `qid:`, refused",
             lambda: read_lightgbm(without),
         ),
         "bytes": ("limit: `np.fromfile(path, uint8)`, page cache", lambda: np.fromfile(path, np.uint8)),

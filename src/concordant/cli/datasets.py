@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from concordant.cli.output import AsJson, examples, new_table, print_json, show
 
@@ -19,7 +20,9 @@ COUNTS = ("queries", "documents", "features")
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One dataset, in detail.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One dataset, in detail.", show_default=False)
+    ] = None,
     *,
     folder: Annotated[
         Path | None,
@@ -46,14 +49,16 @@ def datasets(
 
 def table_of(rows: list[dict[str, Any]]) -> Table:
     """Give the table of all sets."""
-    table = new_table(
-        "datasets", "name", "kind", *COUNTS, "grades", "folds", "here", numeric=(*COUNTS, "folds")
-    )
+    table = new_table("datasets", "name", "kind", *COUNTS, "here", numeric=COUNTS)
     for row in rows:
         counts = (f"{row[key]:,}" if row[key] is not None else "" for key in COUNTS)
-        here = "[green]yes[/green]" if row["present"] else "[dim]no[/dim]"
-        table.add_row(row["name"], row["kind"], *counts, row["grades"], str(row["folds"] or ""), here)
+        table.add_row(row["name"], row["kind"], *counts, yes_or_no(row["present"]))
     return table
+
+
+def yes_or_no(answer: bool) -> Text:
+    """Give the answer in its colour."""
+    return Text("yes", style="green") if answer else Text("no", style="dim")
 
 
 def detail(name: str, rows: list[dict[str, Any]], folder: Path | None) -> dict[str, Any]:
@@ -85,5 +90,5 @@ def show_one(facts: dict[str, Any], *, as_json: bool) -> None:
             table.add_row(key, f"{value:,}" if isinstance(value, int) else value)
     table.add_row("folder", " or\n".join(facts["folders"]))
     table.add_row("files", " or\n".join(", ".join(files) for files in facts["files"]))
-    table.add_row("here", "[green]yes[/green]" if facts["present"] else "[red]no[/red]")
+    table.add_row("here", yes_or_no(facts["present"]))
     show(table)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,29 +11,13 @@ from concordant.cli.inputs import (
     AllQueries,
     LetorFile,
     QrelsFile,
-    Ranking,
     RunFiles,
     ScoreFiles,
+    chosen_metrics,
     read_rankings,
 )
-from concordant.cli.output import (
-    AsJson,
-    Quiet,
-    examples,
-    new_table,
-    number,
-    plural,
-    print_json,
-    show,
-    working,
-)
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from concordant import Metric
-    from concordant.metrics import MetricValue
-    from concordant.types import FloatArray
+from concordant.cli.output import COMPILING, AsJson, Quiet, examples, print_json, show, working
+from concordant.cli.results import as_dict, mean_tables, measure, query_tables, remarks, write_csv
 
 __all__ = ["EXAMPLES", "evaluate"]
 
@@ -48,33 +28,6 @@ EXAMPLES = examples(
     "concordant evaluate --qrels test.qrels --run bm25.run -m map -c trec_eval",
     "concordant evaluate --letor test.txt --scores model.txt -o per-query.csv",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """One metric of one ranking; `per_query` follows `ranking.queries.ids`, NaN where skipped."""
-
-    ranking: Ranking
-    metric: Metric
-    value: MetricValue
-    per_query: FloatArray
-
-    @property
-    def name(self) -> str:
-        """The metric without its convention."""
-        import concordant as cc
-
-        return str(cc.metric(self.metric, convention="concordant"))
-
-    @property
-    def convention(self) -> str:
-        """The convention, as it can be given back by --convention."""
-        return str(self.metric.convention)
-
-    def by_query(self) -> list[tuple[str, float]]:
-        """Query ids and values, numbers in the order of numbers."""
-        pairs = zip(self.ranking.queries.ids.tolist(), self.per_query.tolist(), strict=True)
-        return sorted(((str(qid), value) for qid, value in pairs), key=lambda pair: by_number(pair[0]))
 
 
 def evaluate(
@@ -106,11 +59,13 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", metavar="", help="Show the value of every query.")] = False,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", metavar="", help="Show the value of every query.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write the value of every query to this CSV file.", dir_okay=False
+            "--output", "-o", metavar="FILE", help="Write the value of every query to this file, as CSV."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -120,7 +75,7 @@ def evaluate(
     metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
     with working("Reading", quiet=quiet):
         rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
-    with working("Evaluating", quiet=quiet):
+    with working(f"Evaluating {COMPILING}", quiet=quiet):
         results = [measure(ranking, one) for ranking in rankings for one in metrics]
     if output is not None:
         write_csv(output, results)
@@ -131,135 +86,3 @@ def evaluate(
     for table in tables[:-1]:
         show(table)
     show(tables[-1], [] if quiet else remarks(rankings, results))
-
-
-def chosen_metrics(names: Iterable[str], conventions: Sequence[str] | None) -> list[Metric]:
-    """Give every metric under every convention, each once."""
-    import concordant as cc
-
-    styles: Sequence[str | None] = conventions or [None]
-    given = [(name, style) for style in styles for name in names]
-    twice = [name for name, style in given if style is not None and "[" in name]
-    if twice:
-        raise typer.BadParameter(
-            f"{twice[0]!r} names its convention; leave out the brackets, or --convention."
-        )
-    return list(dict.fromkeys(cc.metric(name, convention=style) for name, style in given))
-
-
-def measure(ranking: Ranking, metric: Metric) -> Result:
-    """Give a metric of a ranking, by query and on average."""
-    values = metric.per_query(**ranking.arguments())
-    return Result(ranking, metric, metric.average(values), values)
-
-
-def by_number(qid: str) -> tuple[bool, int, str]:
-    """Give a sort key: whole numbers in their order, before other ids in theirs.
-
-    >>> sorted(["10", "a2", "9"], key=by_number)
-    ['9', '10', 'a2']
-    """
-    whole = qid.isascii() and qid.isdigit()
-    return not whole, int(qid) if whole else 0, qid
-
-
-def grouped(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
-    """Give the results that share a key, keys in the order of first appearance."""
-    groups: dict[Any, list[Result]] = {}
-    for result in results:
-        groups.setdefault(key(result), []).append(result)
-    return groups
-
-
-def mean_tables(results: list[Result]) -> list[Table]:
-    """Give one table a convention: a block of rows for each metric, a row for each ranking."""
-    several = len({result.ranking.name for result in results}) > 1
-    by_convention = grouped(results, lambda result: result.convention)
-    return [mean_table(style, block, several=several) for style, block in by_convention.items()]
-
-
-def mean_table(style: str, results: list[Result], *, several: bool) -> Table:
-    """Give the table of one convention; rankings are named where there are several."""
-    columns = ["metric", *["ranking"] * several, "value", "counted", "skipped"]
-    table = new_table(f"convention: {style}", *columns, numeric=columns[-3:])
-    for name, block in grouped(results, lambda result: result.name).items():
-        for place, result in enumerate(block):
-            value = result.value
-            counts = (value.n_queries - value.n_skipped, value.n_skipped)
-            named = [result.ranking.name] * several
-            table.add_row("" if place else name, *named, number(value), *(f"{count:,}" for count in counts))
-        if several:
-            table.add_section()
-    return table
-
-
-def query_tables(results: list[Result]) -> list[Table]:
-    """Give one table a ranking and convention: a row for each query, a column for each metric."""
-    blocks = grouped(results, lambda result: (result.ranking.name, result.convention))
-    return [query_table(f"{name}, convention: {style}", block) for (name, style), block in blocks.items()]
-
-
-def query_table(title: str, results: list[Result]) -> Table:
-    """Give the values of every query, and their means in the last row."""
-    names = [result.name for result in results]
-    table = new_table(title, "query", *names, numeric=names)
-    for row in zip(*(result.by_query() for result in results), strict=True):
-        table.add_row(row[0][0], *(number(value) for _, value in row))
-    table.add_section()
-    table.add_row("mean", *(number(result.value) for result in results), style="bold")
-    return table
-
-
-def remarks(rankings: list[Ranking], results: list[Result]) -> list[str]:
-    """Give what a reader of the numbers should know; rankings are named where it is not true of all."""
-    names: dict[str, list[str]] = {}
-    for ranking in rankings:
-        for line in ranking.remarks():
-            names.setdefault(line, []).append(ranking.name)
-    lines = [
-        line if len(owners) == len(rankings) else f"{', '.join(owners)}: {line}"
-        for line, owners in names.items()
-    ]
-    skipped = max(result.value.n_skipped for result in results)
-    if skipped:
-        many = plural(skipped, "query has", "queries have")
-        lines.append(f"{many} nothing to find and {'is' if skipped == 1 else 'are'} skipped (empty=skip)")
-    return lines
-
-
-def as_dict(rankings: list[Ranking], results: list[Result], *, per_query: bool) -> dict[str, Any]:
-    """Give all numbers as plain values."""
-    return {
-        "metrics": list(dict.fromkeys(result.name for result in results)),
-        "conventions": list(dict.fromkeys(result.convention for result in results)),
-        "rankings": [
-            {"name": one.name, "n_rows": one.queries.n_rows, "n_queries": one.queries.n_queries, **one.counts}
-            for one in rankings
-        ],
-        "results": [
-            {
-                "ranking": result.ranking.name,
-                "metric": result.name,
-                "convention": result.convention,
-                "value": float(result.value),
-                "n_queries": result.value.n_queries,
-                "n_skipped": result.value.n_skipped,
-                **({"per_query": dict(result.by_query())} if per_query else {}),
-            }
-            for result in results
-        ],
-    }
-
-
-def write_csv(path: Path, results: list[Result]) -> None:
-    """Write one line a query and metric, whole or not at all; no value where the query was skipped."""
-    from concordant.supervision.readers.text import write_atomically
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["ranking", "convention", "metric", "query", "value"])
-    for result in results:
-        head = result.ranking.name, result.convention, result.name
-        writer.writerows((*head, qid, "" if value != value else value) for qid, value in result.by_query())  # noqa: PLR0124
-    with write_atomically(path) as stream:
-        stream.write(text.getvalue().encode())

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from concordant.cli.inputs import AllQueries, LetorFile, QrelsFile, RunFiles, ScoreFiles, read_rankings
+from concordant.cli.inputs import (
+    AllQueries,
+    LetorFile,
+    QrelsFile,
+    RunFiles,
+    ScoreFiles,
+    chosen_metrics,
+    read_rankings,
+)
 from concordant.cli.output import (
+    COMPILING,
     AsJson,
     Quiet,
     console,
@@ -34,7 +43,9 @@ EXAMPLES = examples(
 
 
 def explain(
-    metric: Annotated[str, typer.Argument(metavar="METRIC", help="Metric such as ndcg@10 or ap.", show_default=False)],
+    metric: Annotated[
+        str, typer.Argument(metavar="METRIC", help="Metric such as ndcg@10 or ap.", show_default=False)
+    ],
     *,
     qrels: QrelsFile = None,
     run: RunFiles = None,
@@ -44,7 +55,11 @@ def explain(
     convention: Annotated[
         str | None,
         typer.Option(
-            "--convention", "-c", metavar="CONVENTION", help="Where the comparison starts. Default: concordant.", show_default=False
+            "--convention",
+            "-c",
+            metavar="CONVENTION",
+            help="Where the comparison starts. Default: concordant.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -53,10 +68,10 @@ def explain(
     """Why tools disagree: a metric under every preset, and the fields of the convention that move it."""
     import concordant as cc
 
-    base = cc.metric(metric, convention=convention)
+    (base,) = chosen_metrics([metric], [convention] if convention else None)
     with working("Reading", quiet=quiet):
         rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
-    with working("Evaluating under every preset", quiet=quiet):
+    with working(f"Evaluating under every preset {COMPILING}", quiet=quiet):
         found = [(one, cc.metrics.explain(base, **one.arguments())) for one in rankings]
     if as_json:
         print_json(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,15 +14,29 @@ from concordant.cli.output import plural
 from concordant.exceptions import ConcordantError, MalformedLineError
 
 if TYPE_CHECKING:
-    from concordant import Queries
+    from concordant import Metric, Queries
     from concordant.supervision.readers import Qrels
 
-__all__ = ["AllQueries", "LetorFile", "QrelsFile", "Ranking", "RunFiles", "ScoreFiles", "read_rankings"]
+__all__ = [
+    "AllQueries",
+    "LetorFile",
+    "QrelsFile",
+    "Ranking",
+    "RunFiles",
+    "ScoreFiles",
+    "chosen_metrics",
+    "read_rankings",
+]
 
 TREC, LETOR = "TREC input", "LETOR input"
 QrelsFile = Annotated[
     Path | None,
-    typer.Option("--qrels", metavar="FILE", help="Judgements, [cyan]qid 0 docid grade[/cyan] a line.", rich_help_panel=TREC),
+    typer.Option(
+        "--qrels",
+        metavar="FILE",
+        help="Judgements, [cyan]qid 0 docid grade[/cyan] a line.",
+        rich_help_panel=TREC,
+    ),
 ]
 RunFiles = Annotated[
     list[Path] | None,
@@ -44,7 +58,12 @@ AllQueries = Annotated[
 ]
 LetorFile = Annotated[
     Path | None,
-    typer.Option("--letor", metavar="FILE", help="Rows, [cyan]grade qid:7 1:0.5 ...[/cyan] a line.", rich_help_panel=LETOR),
+    typer.Option(
+        "--letor",
+        metavar="FILE",
+        help="Rows, [cyan]grade qid:7 1:0.5 ...[/cyan] a line.",
+        rich_help_panel=LETOR,
+    ),
 ]
 ScoreFiles = Annotated[
     list[Path] | None,
@@ -105,6 +124,20 @@ class Ranking:
     def remarks(self) -> list[str]:
         """Give a sentence for each count that is not 0."""
         return [plural(self.counts[name], *REMARKS[name]) for name in REMARKS if self.counts.get(name)]
+
+
+def chosen_metrics(names: Iterable[str], conventions: Sequence[str] | None) -> list[Metric]:
+    """Give every metric under every convention, each once."""
+    import concordant as cc
+
+    styles: Sequence[str | None] = conventions or [None]
+    given = [(name, style) for style in styles for name in names]
+    twice = [name for name, style in given if style is not None and "[" in name]
+    if twice:
+        raise typer.BadParameter(
+            f"{twice[0]!r} names its convention; leave out the brackets, or --convention."
+        )
+    return list(dict.fromkeys(cc.metric(name, convention=style) for name, style in given))
 
 
 def read_rankings(

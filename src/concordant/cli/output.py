@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 __all__ = [
+    "COMPILING",
     "AsJson",
     "Quiet",
     "console",
@@ -30,15 +31,19 @@ __all__ = [
     "working",
 ]
 
+COMPILING = "(slow the first time: it is compiled)"
 PIPED_WIDTH = 100_000  # a file or a pipe has no right margin: nothing is wrapped or cut
 
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Show the tables only: no progress, no notes.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar="", help="Show the tables only: no progress, no notes.")
+]
 
 
 def console(*, stderr: bool = False) -> Console:
     """Give the console of standard output (or error): as wide as the terminal, or unlimited in a pipe."""
-    made = Console(stderr=stderr, highlight=False)
+    # Ids and file names are printed as they are: "[b]" and ":x:" in them are neither markup nor emoji.
+    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
         made.width = PIPED_WIDTH
     return made
@@ -127,7 +132,7 @@ def without_nan(value: Any) -> Any:
 def working(message: str, *, quiet: bool = False) -> AbstractContextManager[object]:
     """Show a spinner on standard error while the block runs; nothing where nobody watches."""
     screen = console(stderr=True)
-    return nullcontext() if quiet or not screen.is_terminal else screen.status(escape(message))
+    return nullcontext() if quiet or not screen.is_terminal else screen.status(message)
 
 
 @contextmanager

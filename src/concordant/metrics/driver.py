@@ -25,9 +25,10 @@ def run_metric(
     scores: FloatArray,
     offsets: IntArray,
     k: int,
+    strict: bool,
     *parameters: Any,
 ) -> tuple[FloatArray, FloatArray]:
-    """Give the two numbers per query that the chunk fills.
+    """Give the two numbers per query that the chunk fills; `strict`: tied rows stand in row order.
 
     Long lists are sorted here by numpy, which is several times faster than a compiled sort; short ones are
     sorted, and small heads selected, inside the kernel.
@@ -41,8 +42,8 @@ def run_metric(
     def body(first: int, last: int) -> None:
         for q in long[np.searchsorted(long, first) : np.searchsorted(long, last)]:
             rows = slice(offsets[q], offsets[q + 1])
-            presorted[rows] = np.argsort(-scores[rows])
-        chunk(scores, grades, offsets, presorted, first, last, k, values, second, *parameters)
+            presorted[rows] = np.argsort(-scores[rows], kind="stable" if strict else "quicksort")
+        chunk(scores, grades, offsets, presorted, first, last, k, values, second, strict, *parameters)
 
     if len(values):
         run_chunks(offsets, body)

@@ -5,10 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from concordant._segments import kernel
-from concordant.metrics.kernels.head import SELECT, block_end, gain_of, head, scratch, select_top
+from concordant.metrics.kernels.head import (
+    SELECT,
+    block_end,
+    gain_of,
+    head,
+    highest,
+    scratch,
+    select,
+    sort_rows,
+)
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["additive_chunk"]
+
+WHOLE_GRADES = 32  # whole grades below this are counted rather than sorted
 
 
 @kernel
@@ -40,17 +51,49 @@ def additive(
 
 
 @kernel
+def count_grades(grades: FloatArray, counts: IntArray) -> bool:
+    """Fill the histogram of whole grades below its length; False where a grade is not one."""
+    counts[:] = 0
+    for grade in grades:
+        level = int(grade)
+        if level >= len(counts) or level != grade:
+            return False
+        counts[level] += 1
+    return True
+
+
+@kernel
+def ideal_of_counts(counts: IntArray, k: int, kind: int, parameter: float, discounts: FloatArray) -> float:
+    """Best additive value of a histogram of grades: the highest first."""
+    total, start = 0.0, 0
+    for level in range(len(counts) - 1, -1, -1):
+        end = min(start + counts[level], k)
+        for place in range(start, end):
+            total += gain_of(float(level), kind, parameter) * discounts[place]
+        start = end
+    return total
+
+
+@kernel
 def ideal(
-    grades: FloatArray, k: int, kind: int, parameter: float, discounts: FloatArray, top: FloatArray
+    grades: FloatArray,
+    k: int,
+    kind: int,
+    parameter: float,
+    discounts: FloatArray,
+    order: IntArray,
+    spare: IntArray,
+    top: FloatArray,
 ) -> float:
     """Best additive value: the k highest grades in descending order; gains rise with the grade."""
     if k < len(grades) and k <= SELECT:
-        best, filled = top, select_top(grades, k, top)
+        filled = select(grades, k, top, order)
     else:
-        best, filled = np.sort(grades)[::-1].copy(), min(k, len(grades))
+        sort_rows(grades, order, spare)
+        filled = min(k, len(grades))
     total = 0.0
     for place in range(filled):
-        total += gain_of(best[place], kind, parameter) * discounts[place]
+        total += gain_of(grades[order[place]], kind, parameter) * discounts[place]
     return total
 
 
@@ -73,16 +116,19 @@ def additive_chunk(
     normalise: bool,
 ) -> None:
     """Fill `values`, and `best` with the best value (normalise) or the highest gain, of these queries."""
-    order, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last, k)
+    counts = np.empty(WHOLE_GRADES, np.int64)
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
         values[q], best[q] = 0.0, 0.0
         if end == begin:
             continue
-        size = head(s, k, presorted[begin:end], order, top)
+        size = head(s, k, strict, presorted[begin:end], order, spare, top)
         values[q] = additive(s, y, order, size, k, strict, kind, parameter, discounts, cumulated)
-        if normalise:
-            best[q] = ideal(y, k, kind, parameter, discounts, top)
+        if not normalise:
+            best[q] = gain_of(highest(y), kind, parameter)
+        elif count_grades(y, counts):
+            best[q] = ideal_of_counts(counts, k, kind, parameter, discounts)
         else:
-            best[q] = gain_of(y.max(), kind, parameter)
+            best[q] = ideal(y, k, kind, parameter, discounts, order, spare, top)

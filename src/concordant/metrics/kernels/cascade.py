@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from concordant._segments import kernel
-from concordant.metrics.kernels.head import block_end, gain_of, head, scratch
+from concordant.metrics.kernels.head import block_end, gain_of, head, highest, scratch
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["cascade_chunk"]
@@ -22,7 +22,8 @@ def passing_means(passing: FloatArray, depth: int, means: FloatArray) -> None:
 
     One item at a time; every term is non-negative, so nothing cancels.
     """
-    means[: depth + 1] = 0.0
+    for j in range(1, depth + 1):
+        means[j] = 0.0
     means[0] = 1.0
     for t in range(1, len(passing) + 1):
         for j in range(min(t, depth), 0, -1):
@@ -37,7 +38,7 @@ def cascade_block(passing: FloatArray, block: int, start: int, slots: int) -> fl
     items never do. Walks the places with the distribution of how many stoppers came before.
     """
     stoppers, depth = len(passing), min(len(passing), slots)
-    slowest = passing.max()
+    slowest = highest(passing)
     if slowest < 1.0:
         depth = 1 if slowest <= 0.0 else min(depth, int(NEGLIGIBLE / math.log(slowest)) + 1)
     means, before = np.empty(depth + 2), np.zeros(depth + 2)
@@ -68,10 +69,10 @@ def cascade(
     kind: int,
     parameter: float,
     scale: float,
+    passing: FloatArray,
 ) -> float:
     """Expected reciprocal of the place where the user stops, within k; an item stops with gain * scale."""
     total, reach, start = 0.0, 1.0, 0
-    passing = np.empty(size)
     while start < min(size, k) and reach > 0.0:
         end = block_end(scores, order, start, size, strict)
         stoppers, product = 0, 1.0
@@ -100,20 +101,19 @@ def cascade_chunk(
     last: int,
     k: int,
     values: FloatArray,
-    highest: FloatArray,
+    best: FloatArray,
     strict: bool,
     kind: int,
     parameter: float,
     scale: float,
 ) -> None:
     """Fill the cascade value and the highest gain of these queries."""
-    order, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last, k)
+    passing = np.empty(len(order))
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
-        values[q], highest[q] = 0.0, 0.0
-        if end > begin:
-            highest[q] = gain_of(y.max(), kind, parameter)
-        if highest[q] > 0.0:
-            size = head(s, k, presorted[begin:end], order, top)
-            values[q] = cascade(s, y, order, size, k, strict, kind, parameter, scale)
+        values[q], best[q] = 0.0, gain_of(highest(y), kind, parameter)
+        if best[q] > 0.0:
+            size = head(s, k, strict, presorted[begin:end], order, spare, top)
+            values[q] = cascade(s, y, order, size, k, strict, kind, parameter, scale, passing)

@@ -19,17 +19,16 @@ __all__ = [
     "block_end",
     "gain_of",
     "head",
+    "highest",
     "scratch",
-    "select_top",
-    "sort_head",
+    "select",
+    "sort_rows",
 ]
 
-
+# Plain loops throughout: numba takes seconds to compile np.sort, np.argsort, np.unique or a slice assignment.
 LINEAR, EXP2, BINARY, ABOVE = 0, 1, 2, 3  # kinds of gain; the parameter is the threshold of the last two
 SELECT = 64  # up to this cutoff, select the head by insertion; beyond it, sort the list
-LONG = (
-    128  # from this length numpy's sort beats a compiled one (35 against 37 ns per row; 16 against 46 at 256)
-)
+LONG = 128  # from this length numpy's sort beats ours (35 against 38 ns per row; 16 against 47 at 256)
 
 
 @kernel
@@ -47,10 +46,11 @@ def gain_of(grade: float, kind: int, parameter: float) -> float:
 
 
 @kernel
-def select_top(values: FloatArray, k: int, top: FloatArray) -> int:
-    """Fill `top` with the k largest values, descending; give how many there are."""
+def select(values: FloatArray, k: int, top: FloatArray, rows: IntArray) -> int:
+    """Fill `top` and `rows` with the k largest values, descending, earlier rows first; give how many."""
     filled = 0
-    for value in values:
+    for row in range(len(values)):
+        value = values[row]
         if filled < k:
             slot = filled
             filled += 1
@@ -60,30 +60,81 @@ def select_top(values: FloatArray, k: int, top: FloatArray) -> int:
             continue
         while slot > 0 and top[slot - 1] < value:
             top[slot] = top[slot - 1]
+            rows[slot] = rows[slot - 1]
             slot -= 1
         top[slot] = value
+        rows[slot] = row
     return filled
 
 
 @kernel
-def select_head(scores: FloatArray, k: int, order: IntArray, top: FloatArray) -> int:
-    """Head of a list longer than k, for small k: rows above the k-th score, then all rows that equal it."""
-    select_top(scores, k, top)
-    cut, size = top[k - 1], 0
-    for row in range(len(scores)):
-        if scores[row] > cut:
-            slot = size
-            while slot > 0 and scores[order[slot - 1]] < scores[row]:
-                order[slot] = order[slot - 1]
-                slot -= 1
-            order[slot] = row
-            size += 1
-    if cut == -np.inf:
+def sort_rows(values: FloatArray, order: IntArray, spare: IntArray) -> None:
+    """Fill `order` with the rows by falling value, earlier rows first: insertion in runs, then merging."""
+    n, run = len(values), 16
+    for row in range(n):
+        slot = row
+        while slot % run > 0 and values[order[slot - 1]] < values[row]:
+            order[slot] = order[slot - 1]
+            slot -= 1
+        order[slot] = row
+    while run < n:
+        for slot in range(n):
+            spare[slot] = order[slot]
+        for start in range(0, n, 2 * run):
+            middle, end = min(start + run, n), min(start + 2 * run, n)
+            left, right = start, middle
+            for slot in range(start, end):
+                if right >= end or (left < middle and values[spare[left]] >= values[spare[right]]):
+                    order[slot] = spare[left]
+                    left += 1
+                else:
+                    order[slot] = spare[right]
+                    right += 1
+        run *= 2
+
+
+@kernel
+def select_head(scores: FloatArray, k: int, strict: bool, order: IntArray, top: FloatArray) -> int:
+    """Head of a list longer than k, for small k; where ties have no order, with all that tie at the end."""
+    size = select(scores, k, top, order)
+    cut = top[size - 1]
+    if strict or cut == -np.inf:
         return size
+    while size > 0 and top[size - 1] == cut:
+        size -= 1
     for row in range(len(scores)):
         if scores[row] == cut:
             order[size] = row
             size += 1
+    return size
+
+
+@kernel
+def head(
+    scores: FloatArray,
+    k: int,
+    strict: bool,
+    presorted: IntArray,
+    order: IntArray,
+    spare: IntArray,
+    top: FloatArray,
+) -> int:
+    """Fill `order` with the head of the list, best first; give its size.
+
+    A long list that must be sorted whole comes sorted already: numpy does that faster.
+    """
+    n = len(scores)
+    if k < n and k <= SELECT:
+        size = select_head(scores, k, strict, order, top)
+    elif n < LONG:
+        sort_rows(scores, order, spare)
+        size = n
+    else:
+        for place in range(n):
+            order[place] = presorted[place]
+        size = n
+    while size > 0 and scores[order[size - 1]] == -np.inf:
+        size -= 1
     return size
 
 
@@ -98,41 +149,18 @@ def block_end(scores: FloatArray, order: IntArray, start: int, size: int, strict
 
 
 @kernel
-def sort_head(scores: FloatArray, presorted: IntArray, order: IntArray) -> int:
-    """Sort all rows by score; give how many are in the ranking. A long list comes sorted but for its ties."""
-    n = len(scores)
-    if n < LONG:
-        order[:n] = np.argsort(-scores, kind="mergesort")
-    else:
-        order[:n] = presorted
-        sort_ties(scores, order[:n])
-    size = n
-    while size > 0 and scores[order[size - 1]] == -np.inf:
-        size -= 1
-    return size
+def highest(values: FloatArray) -> float:
+    """Largest value, 0 if there is none."""
+    top = 0.0
+    for value in values:
+        top = max(top, value)
+    return top
 
 
 @kernel
-def sort_ties(scores: FloatArray, order: IntArray) -> None:
-    """Put rows of equal score into row order."""
-    start = 0
-    while start < len(order):
-        end = block_end(scores, order, start, len(order), False)
-        if end - start > 1:
-            order[start:end] = np.sort(order[start:end])
-        start = end
-
-
-@kernel
-def head(scores: FloatArray, k: int, presorted: IntArray, order: IntArray, top: FloatArray) -> int:
-    """Fill `order` with the head of the list, best first, rows of equal score in row order; give its size."""
-    if k < len(scores) and k <= SELECT:
-        return select_head(scores, k, order, top)
-    return sort_head(scores, presorted, order)
-
-
-@kernel
-def scratch(offsets: IntArray, first: int, last: int, k: int) -> tuple[IntArray, FloatArray]:
-    """Room for the order of the longest of these queries, and for the values of a selection."""
-    longest = np.max(offsets[first + 1 : last + 1] - offsets[first:last])
-    return np.empty(longest, np.int64), np.empty(min(k, SELECT), np.float64)
+def scratch(offsets: IntArray, first: int, last: int, k: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Room for two orders of the longest of these queries, and for the values of a selection."""
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    return np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(min(k, SELECT), np.float64)

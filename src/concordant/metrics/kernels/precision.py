@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from concordant._segments import kernel
 from concordant.metrics.kernels.head import BINARY, block_end, gain_of, head, scratch
 from concordant.types import FloatArray, IntArray
@@ -101,11 +99,13 @@ def average_precision_chunk(
     per_found: bool,
 ) -> None:
     """Fill the precision sums and the numbers of relevant items of these queries."""
-    order, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last, k)
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
-        values[q], relevant[q] = 0.0, np.sum(y >= relevant_from)
+        values[q], relevant[q] = 0.0, 0.0
+        for grade in y:
+            relevant[q] += gain_of(grade, BINARY, relevant_from)
         if relevant[q] > 0:
-            size = head(s, k, presorted[begin:end], order, top)
+            size = head(s, k, strict, presorted[begin:end], order, spare, top)
             values[q] = average_precision(s, y, order, size, k, strict, relevant_from, per_found)
