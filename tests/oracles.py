@@ -12,10 +12,10 @@ import re
 
 def compatible_orders(scores):
     """All orders of the retrieved items (score > -inf) in which no score rises."""
-    items = [i for i, s in enumerate(scores) if s > -math.inf]
-    for order in itertools.permutations(items):
-        if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order)):
-            yield list(order)
+    values = sorted({s for s in scores if s > -math.inf}, reverse=True)
+    groups = [[i for i, s in enumerate(scores) if s == value] for value in values]
+    for pieces in itertools.product(*(itertools.permutations(group) for group in groups)):
+        yield [item for piece in pieces for item in piece]
 
 
 def expected(value_of_order, scores):

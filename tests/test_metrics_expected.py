@@ -1,5 +1,6 @@
 """Every metric equals its definition, averaged over all orders compatible with the scores."""
 
+import itertools
 import math
 
 import numpy as np
@@ -92,6 +93,17 @@ def undefined(name, labels):
     if threshold is None:
         threshold = 1 if name.startswith(("ap", "p@", "rr")) else 1e-9
     return max(labels) < threshold
+
+
+@given(marks=st.lists(st.integers(0, 2).map(float), max_size=5))
+def test_compatible_orders_are_all_orders_in_which_no_score_rises(marks):
+    """The oracle's oracle."""
+    every = [
+        list(order)
+        for order in itertools.permutations(range(len(marks)))
+        if all(marks[a] >= marks[b] for a, b in itertools.pairwise(order))
+    ]
+    assert sorted(oracles.compatible_orders(marks)) == sorted(every)
 
 
 @pytest.mark.parametrize("name", GRADED)

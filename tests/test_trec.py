@@ -47,13 +47,13 @@ def test_run_ignores_the_rank(tmp_path):
 @pytest.mark.parametrize(
     ("reader", "text", "line", "column", "words"),
     [
-        (read_qrels, "1 0 a 1\n1 0 b\n", 2, 1, "3 columns instead of 4"),
-        (read_qrels, "1 0 a 1\n\n 1 0 b 1 x\n", 3, 2, "5 columns instead of 4"),
+        (read_qrels, "1 0 a 1\n1 0 b\n", 2, 1, "4 columns belong here, not 3"),
+        (read_qrels, "1 0 a 1\n\n 1 0 b 1 x\n", 3, 2, "4 columns belong here, not 5"),
         (read_qrels, "1 0 a 0.5\n", 1, 7, "'0.5' is not a whole number"),
         (read_qrels, "1 0 a 1\n1 0 b -\n", 2, 7, "'-' is not a whole number"),
         (read_qrels, "1 0 a 9223372036854775808\n", 1, 7, "whole number"),
         (read_qrels, "1 0 a 1\n2 0 a 1\n1 0 a 0\n", 3, 5, "'a' is given twice for query 1"),
-        (read_run, "1 Q0 a 1 0.5\n", 1, 1, "5 columns instead of 6"),
+        (read_run, "1 Q0 a 1 0.5\n", 1, 1, "6 columns belong here, not 5"),
         (read_run, "1 Q0 a 1 nan t\n", 1, 10, "'nan' is not a finite number"),
         (read_run, "1 Q0 a 1 1 t\n1 Q0 b 1 -inf t\n", 2, 10, "finite"),
         (read_run, "1 Q0 a 1 1e999 t\n", 1, 10, "finite"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from concordant._segments import run_chunks
+from concordant.supervision.labels import frozen
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["cutoff", "run_metric"]
@@ -38,6 +39,7 @@ def run_metric(
     long = np.flatnonzero(np.diff(offsets) >= LONG) if k > SELECT else np.empty(0, np.int64)
     presorted = np.empty(len(scores) if long.size else 0, np.int64)
     values, second = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
+    scores, grades = frozen(scores), frozen(grades)  # a writeable array would be compiled for once more
 
     def body(first: int, last: int) -> None:
         for q in long[np.searchsorted(long, first) : np.searchsorted(long, last)]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from concordant.exceptions import GradeError
 from concordant.metrics.convention import PRESETS, Convention, written
+from concordant.metrics.convention import convention as read_convention
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.parse import metric as read_metric
 from concordant.supervision.queries import Queries
@@ -27,7 +28,8 @@ class Step:
     change: float
 
     def __str__(self) -> str:
-        return f"{self.field}={written(self.value)} {self.change:+.4f}"
+        value = f"{self.value:g}" if isinstance(self.value, float) else written(self.value)
+        return f"{self.field}={value} {self.change:+.4f}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def explain(
     metric, y, scores, qid, docid
         As for a call of the metric.
     presets
-        Names of presets to compare with.
+        Conventions to compare with: presets, or changed ones (`"lightgbm,empty=0"`).
 
     Examples
     --------
@@ -118,16 +120,23 @@ def explain(
         return read_metric(base, convention=convention)(y, scores, qid=queries, docid=docid)
 
     first = Row(str(base.convention), value(base.convention))
-    others = [name for name in presets if PRESETS[name] != base.convention]
-    rows = [explain_preset(name, base.convention, first.value, value) for name in others]
+    chosen = {name: read_convention(name) for name in presets}
+    others = [name for name, preset in chosen.items() if preset != base.convention]
+    rows = [explain_preset(name, chosen[name], base.convention, first.value, value) for name in others]
     return Explanation(base, (first, *rows))
 
 
-def explain_preset(name: str, start: Convention, before: MetricValue, value: Any) -> Row:
+def explain_preset(
+    name: str,
+    preset: Convention,
+    start: Convention,
+    before: MetricValue,
+    value: Callable[[Convention], MetricValue],
+) -> Row:
     """Walk from one convention to a preset, a field at a time; a preset that refuses the labels says why."""
     now, reached, steps = start, before, []
     try:
-        for field, setting in start.differences(PRESETS[name]).items():
+        for field, setting in start.differences(preset).items():
             now = now.replace(**{field: setting})
             after = value(now)
             change = float(after) - float(reached)

@@ -29,7 +29,7 @@ class RankingData:
     --------
     >>> data = RankingData(X=np.ones((2, 3)), y=np.array([1.0, 0.0]), qid=np.array([7, 7]))
     >>> data
-    RankingData(2 rows, 3 features, 1 query)
+    RankingData(n_rows=2, n_features=3, n_queries=1)
     """
 
     X: Any
@@ -44,15 +44,4 @@ class RankingData:
 
     def __repr__(self) -> str:
         rows, features = self.X.shape
-        counts = ((rows, "row"), (features, "feature"), (self.n_queries, "query"))
-        return f"RankingData({', '.join(counted(*count) for count in counts)})"
-
-
-def counted(number: int, noun: str) -> str:
-    """Give a count with its noun.
-
-    >>> counted(1, "query"), counted(2000, "query")
-    ('1 query', '2,000 queries')
-    """
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun if number == 1 else plural}"
+        return f"RankingData(n_rows={rows:,}, n_features={features:,}, n_queries={self.n_queries:,})"

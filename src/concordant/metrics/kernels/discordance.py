@@ -24,7 +24,7 @@ def lower(counts: FloatArray, sums: FloatArray, level: int, gain: float, weighte
 
 @kernel
 def rank_levels(gains: FloatArray, order: IntArray, spare: IntArray, levels: IntArray) -> int:
-    """Fill `levels` with the rank of each gain among the different ones, 0 lowest; give how many there are."""
+    """Fill `levels` with the rank of each gain among the different ones, 0 lowest; give how many."""
     sort_rows(gains, order, spare)
     level = 0
     for place in range(len(gains) - 1, -1, -1):

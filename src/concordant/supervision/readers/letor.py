@@ -86,7 +86,7 @@ def read_letor(
     ...     _ = path.write_text("2 qid:7 1:0.5 3:1 # docid = a\n0 qid:7 2:-1e-05 # docid = b\n")
     ...     data = read_letor(path)
     >>> data
-    RankingData(2 rows, 3 features, 1 query)
+    RankingData(n_rows=2, n_features=3, n_queries=1)
     >>> data.X.tolist(), data.y.tolist(), data.docid.tolist()
     ([[0.5, 0.0, 1.0], [0.0, -1e-05, 0.0]], [2.0, 0.0], ['a', 'b'])
     """

@@ -96,7 +96,7 @@ def from_frame(
     --------
     >>> import pyarrow as pa
     >>> from_frame(pa.table({"qid": [1, 1], "y": [0, 1], "a": [0.5, 2.0], "b": [1, 2]}))
-    RankingData(2 rows, 2 features, 1 query)
+    RankingData(n_rows=2, n_features=2, n_queries=1)
     """
     column, names = _columns(frame)
     grade = grade or next((name for name in GRADE_NAMES if name in names), GRADE_NAMES[0])

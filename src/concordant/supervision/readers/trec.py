@@ -140,7 +140,7 @@ def _fields(path: PathLike, columns: int, form: str) -> tuple[Bytes, IntArray]:
     rows, fault, found = split_fields(buffer, spans)
     if fault >= 0:
         line, column = locate(buffer, fault)
-        problem = f"{found} columns instead of {columns}"
+        problem = f"{columns} columns belong here, not {found}"
         raise MalformedLineError(path, line, column, problem, f"a line is {form}.")
     if rows == 0:
         raise EmptyDataError(str(path))
@@ -183,7 +183,8 @@ def _refuse_repeats(
 def join(qrels: Qrels, run: Run, *, all_queries: bool = False) -> Judged:
     """Judged and retrieved documents of the queries in both, or, with `all_queries`, of all judged queries.
 
-    Queries come in the order of `qrels`; within one, the judged documents first.
+    Queries come in the order of `qrels`; within one, the retrieved documents in the order of the run, so that
+    no tie rule favours what was judged, then those not retrieved.
 
     Examples
     --------
@@ -191,7 +192,7 @@ def join(qrels: Qrels, run: Run, *, all_queries: bool = False) -> Judged:
     >>> run = Run(np.array(["1", "1", "9"]), np.array(["c", "a", "a"]), np.array([3.0, 1.0, 1.0]), "bm25")
     >>> judged = join(qrels, run)
     >>> judged.docid.tolist(), judged.y.tolist(), judged.scores.tolist()
-    (['a', 'b', 'c'], [2.0, 0.0, 0.0], [1.0, -inf, 3.0])
+    (['c', 'a', 'b'], [0.0, 2.0, 0.0], [3.0, 1.0, -inf])
     >>> judged.n_unjudged, judged.n_missing, judged.n_negative, judged.n_dropped
     (1, 1, 1, 1)
     """
@@ -200,28 +201,27 @@ def join(qrels: Qrels, run: Run, *, all_queries: bool = False) -> Judged:
     n_documents = int(max(documents.max(initial=0), run_documents.max(initial=0))) + 1
     keys = _pair_keys(queries, documents, n_documents)
     run_keys = _pair_keys(run_queries, run_documents, n_documents)
-    judged_query, known = np.isin(run_queries, queries), np.isin(run_keys, keys)
-    kept = np.full(len(queries), fill_value=True) if all_queries else np.isin(queries, run_queries)
-    extra = judged_query & ~known
-    scores = np.r_[_look_up(keys[kept], run_keys, run.score), run.score[extra]]
-    grades = np.r_[qrels.grade[kept], np.zeros(int(extra.sum()), dtype=np.int64)].astype(np.float64)
-    order = np.argsort(np.r_[queries[kept], run_queries[extra]], kind="stable")
+    shown = np.isin(run_queries, queries)
+    missing = ~np.isin(keys, run_keys) & (all_queries | np.isin(queries, run_queries))
+    grades = np.r_[_look_up(run_keys[shown], keys, qrels.grade), qrels.grade[missing]]
+    scores = np.r_[run.score[shown], np.full(int(missing.sum()), -np.inf)]
+    order = np.argsort(np.r_[run_queries[shown], queries[missing]], kind="stable")
     return Judged(
-        y=np.maximum(grades, 0.0)[order],
+        y=np.maximum(np.nan_to_num(grades), 0.0)[order],
         scores=scores[order],
-        qid=np.concatenate([qrels.qid[kept], run.qid[extra]])[order],
-        docid=np.concatenate([qrels.docid[kept], run.docid[extra]])[order],
-        n_unjudged=int(extra.sum()),
-        n_missing=int(np.isneginf(scores).sum()),
+        qid=np.concatenate([run.qid[shown], qrels.qid[missing]])[order],
+        docid=np.concatenate([run.docid[shown], qrels.docid[missing]])[order],
+        n_unjudged=int(np.isnan(grades).sum()),
+        n_missing=int(missing.sum()),
         n_negative=int((grades < 0).sum()),
-        n_dropped=int((~judged_query).sum()),
+        n_dropped=int((~shown).sum()),
     )
 
 
-def _look_up(keys: IntArray, known: IntArray, values: FloatArray) -> FloatArray:
-    """Value of each key among the known ones, -inf where it is not."""
+def _look_up(keys: IntArray, known: IntArray, values: IntArray) -> FloatArray:
+    """Value of each key among the known ones, NaN where it is not."""
     if not known.size:
-        return np.full(len(keys), -np.inf)
+        return np.full(len(keys), np.nan)
     order = np.argsort(known)
     places = order[np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)]
-    return np.where(known[places] == keys, values[places], -np.inf)
+    return np.where(known[places] == keys, values[places], np.nan)

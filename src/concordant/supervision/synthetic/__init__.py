@@ -3,7 +3,7 @@
 >>> from concordant.supervision import synthetic
 >>> toy = synthetic.grades(n_queries=2, n_items=3)
 >>> toy.data
-RankingData(6 rows, 10 features, 2 queries)
+RankingData(n_rows=6, n_features=10, n_queries=2)
 """
 
 from __future__ import annotations
