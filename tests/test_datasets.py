@@ -5,9 +5,9 @@ import lzma
 import numpy as np
 import pytest
 
-from concordant.exceptions import DatasetNotFoundError, ParameterError, UnknownNameError
+from concordant.exceptions import ChecksumError, DatasetNotFoundError, ParameterError, UnknownNameError
 from concordant.supervision import datasets
-from concordant.supervision.datasets import ChecksumError, ComparisonData, Fold
+from concordant.supervision.datasets import ComparisonData, Fold
 from concordant.supervision.datasets.checksums import CHECKSUMS
 from concordant.supervision.datasets.table import DATASETS
 from concordant.supervision.queries import Queries

@@ -303,3 +303,24 @@ def test_explain_says_which_preset_refuses_the_labels():
     assert set(refused) == {"catboost"}
     assert "no probability" in refused["catboost"]
     assert "no probability" in str(table)
+
+
+def test_explain_reads_any_convention_and_refuses_unknown_ones():
+    table = cm.explain("ndcg@3", [1, 0], [0.1, 0.2], presets=["lightgbm,gain=linear"])
+    assert table.rows[1].preset == "lightgbm,gain=linear"
+    with pytest.raises(UnknownNameError, match="lightgbm"):
+        cm.explain("ndcg@3", [1, 0], [0.1, 0.2], presets=["lightgmb"])
+
+
+def test_one_signature_is_compiled():
+    """Frozen and writeable labels, sorted and unsorted rows: a second signature would cost seconds."""
+    from concordant.metrics.kernels.additive import additive_chunk
+
+    metric = cc.metric("ndcg@10")
+    y = np.array([1.0, 0.0, 2.0])
+    metric(y, y.copy(), qid=[1, 1, 2])
+    metric(cc.Grades(y), y.copy(), qid=[2, 1, 2])
+    frozen = y.copy()
+    frozen.flags.writeable = False
+    metric(frozen, frozen, qid=[2, 1, 2])
+    assert len(additive_chunk.signatures) == 1

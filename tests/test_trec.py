@@ -13,6 +13,7 @@ from concordant.exceptions import (
     NonFiniteError,
     ParameterError,
 )
+from concordant.metrics import metric
 from concordant.supervision.readers import (
     Qrels,
     Run,
@@ -158,3 +159,12 @@ def test_a_large_run(tmp_path):
     path = write(tmp_path, "".join(lines))
     run = read_run(path)
     assert run.score.tolist() == [row * 0.37 for row in range(n)]
+
+
+def test_joined_rows_keep_the_order_of_the_run(tmp_path):
+    """A judged document that ties with an unjudged one is not moved above it, so `ties=input` favours nobody."""
+    (tmp_path / "qrels").write_text("1 0 good 1\n")
+    (tmp_path / "run").write_text("1 Q0 other 1 0.5 t\n1 Q0 good 2 0.5 t\n")
+    judged = join(read_qrels(tmp_path / "qrels"), read_run(tmp_path / "run"))
+    assert judged.docid.tolist() == ["other", "good"]
+    assert float(metric("rr[ties=input]")(judged.y, judged.scores, qid=judged.qid)) == 0.5

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ChecksumError",
     "ConcordantError",
     "DatasetNotFoundError",
     "EmptyDataError",
@@ -132,4 +133,15 @@ class DatasetNotFoundError(ConcordantError):
             f"dataset {name!r}: {missing} not found under {folder}.\n"
             f"Hint: get it from {source} (terms: {licence}) and unpack it there, "
             "or point CONCORDANT_DATA at the folder that holds it."
+        )
+
+
+class ChecksumError(ConcordantError):
+    """A file is not the one this library knows."""
+
+    def __init__(self, path: object, got: str, expected: str) -> None:
+        super().__init__(
+            f"{path}: the contents have SHA-256 {got}, expected {expected}.\n"
+            "Hint: the file is damaged or another edition (line ends count); get it again, or load it with "
+            "verify=False."
         )

@@ -10,6 +10,7 @@ mq2008: LETOR 4.0 MQ2008, supervised, query-level normalised
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from concordant.supervision.datasets.dataset import (
     Options,
     OrderData,
 )
-from concordant.supervision.datasets.files import ChecksumError, data_folder, find, verify_file
+from concordant.supervision.datasets.files import data_folder, file_names, find, verify_file
 from concordant.supervision.datasets.table import DATASETS
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Annotations",
-    "ChecksumError",
     "ComparisonData",
     "Dataset",
     "Fold",
@@ -181,7 +181,7 @@ def describe(name: str) -> str:
     """
     dataset = get(name)
     counts = ((dataset.queries, "queries"), (dataset.documents, "documents"), (dataset.features, "features"))
-    files = [", ".join(name for part in layout.values() for name in part) for layout in dataset.layouts]
+    files = [", ".join(chain(*file_names(layout, 1, layout).values())) for layout in dataset.layouts]
     lines = {
         "kind": dataset.kind,
         "size": ", ".join(f"{count:,} {what}" for count, what in counts if count is not None),

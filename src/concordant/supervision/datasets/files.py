@@ -7,25 +7,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from concordant.exceptions import ConcordantError, DatasetNotFoundError
+from concordant.exceptions import ChecksumError, DatasetNotFoundError
 from concordant.supervision.datasets.dataset import Dataset, Layout
 
-__all__ = ["ChecksumError", "data_folder", "find", "verify_file"]
+__all__ = ["data_folder", "find", "verify_file"]
 
 SUFFIXES = ("", ".xz", ".gz", ".bz2", ".zst")
 PARTS = 5
 BLOCK = 1 << 20
-
-
-class ChecksumError(ConcordantError):
-    """A file is not the one this library knows."""
-
-    def __init__(self, path: Path, got: str, expected: str) -> None:
-        super().__init__(
-            f"{path}: the contents have SHA-256 {got}, expected {expected}.\n"
-            "Hint: the file is damaged or another edition (line ends count); get it again, or load it with "
-            "verify=False."
-        )
 
 
 def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
