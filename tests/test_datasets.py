@@ -98,7 +98,7 @@ def test_descriptions_name_owner_terms_and_files():
         "0..4",
         "microsoft.com",
         "MSLR-WEB10K",
-        "Fold{0}/train.txt",
+        "Fold1/train.txt",
     ):
         assert part in text
 

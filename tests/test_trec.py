@@ -162,7 +162,7 @@ def test_a_large_run(tmp_path):
 
 
 def test_joined_rows_keep_the_order_of_the_run(tmp_path):
-    """A judged document that ties with an unjudged one is not moved above it, so `ties=input` favours nobody."""
+    """A judged document that ties with an unjudged one is not moved above it: `ties=input` is fair."""
     (tmp_path / "qrels").write_text("1 0 good 1\n")
     (tmp_path / "run").write_text("1 Q0 other 1 0.5 t\n1 Q0 good 2 0.5 t\n")
     judged = join(read_qrels(tmp_path / "qrels"), read_run(tmp_path / "run"))
