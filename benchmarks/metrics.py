@@ -15,12 +15,7 @@ from benchmarks.timing import Race, race, watched
 SAME = 1e-9  # ours under the peer's convention and the peer may differ by this much
 IDS, QUERIES, ONE = "concordant, ids", "concordant, Queries", "concordant, 1 thread"
 SORT, PASS = "np.sort", "memory"
-GOALS = (
-    ("ranx", "at least", 20.0),
-    ("pytrec_eval", "at least", 20.0),
-    ("LightGBM", "at least", 2.0),
-    (SORT, "at least", 0.5),
-)
+GOALS = (("ranx", 20.0), ("pytrec_eval", 20.0), ("LightGBM", 2.0), (SORT, 0.5))
 METRICS = (
     "ndcg", "ndcg@10", "dcg", "dcg@10", "err", "err@10", "ap", "ap@10", "p@10", "rr", "rr@10", "eru",
     "eru@10", "pd", "wpd", "auc", "zero_one", "comparison_error", "comparison_auc",
@@ -142,14 +137,18 @@ def goals(timings: Race) -> Table:
     """What the project set out to reach; reported, never asserted."""
     table = Table(
         "Goals for NDCG@10",
-        "How many times longer the peer or limit takes than ours: from ids, grouped before, and that on "
-        "one thread. Reported, never asserted.",
-        ("against", "goal", "from ids", "from Queries", "on 1 thread", "reached from Queries"),
+        "How many times longer the peer or limit takes than ours, called in three ways: median over rounds "
+        "(lowest to highest round). Reached: in every round, in the median only, or no. Never asserted.",
+        ("against", "goal", "ours called", "median", "lowest", "highest", "reached"),
     )
-    for name, word, target in GOALS:
-        if name in timings.seconds:
-            ratios = [timings.ratio(name, ours) for ours in (IDS, QUERIES, ONE)]
-            table.rows.append((name, f"{word} {target:g}", *ratios, "yes" if ratios[1] >= target else "no"))
+    for name, target in GOALS:
+        for ours in (IDS, QUERIES, ONE) if name in timings.seconds else ():
+            middle, rounds = timings.ratio(name, ours), timings.ratios(name, ours)
+            reached = "yes" if min(rounds) >= target else "median only" if middle >= target else "no"
+            called = ours.removeprefix("concordant, ")
+            table.rows.append(
+                (name, f"at least {target:g}", called, middle, min(rounds), max(rounds), reached)
+            )
     return table
 
 

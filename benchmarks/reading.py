@@ -25,7 +25,7 @@ def run(*, quick: bool) -> list[Table]:
         without = without_qid(usual)
         tables = [timed("MSLR-like text", usual, plain(usual, without), rounds)]
         packed = compress(usual)
-        tables.append(timed("The same, gzip", usual, gzipped(packed), rounds))
+        tables.append(timed("MSLR-like text, gzip", usual, gzipped(packed), rounds))
         for path in (without, packed, usual):
             path.unlink()
         long = generate(Path(folder, "long.txt"), size * 10**6, long_values)

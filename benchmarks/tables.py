@@ -50,7 +50,7 @@ def written(cell: Cell) -> str:
     if cell is None:
         return ""
     if not isinstance(cell, float):
-        return str(cell)
+        return f"{cell:,}" if isinstance(cell, int) else cell
     if cell == 0 or not 1e-3 <= abs(cell) < 1e6:
         return f"{cell:.3g}"
     return f"{cell:,.0f}" if abs(cell) >= 100 else f"{cell:#.3g}"

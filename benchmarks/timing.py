@@ -24,8 +24,12 @@ class Race:
 
     def ratio(self, name: str, to: str) -> float:
         """How many times longer `name` takes than `to`: the median over rounds of the quotient."""
+        return median(self.ratios(name, to))
+
+    def ratios(self, name: str, to: str) -> list[float]:
+        """The quotient in each round."""
         pairs = zip(self.seconds[name], self.seconds[to], strict=True)
-        return median(own / other for own, other in pairs)
+        return [own / other for own, other in pairs]
 
 
 def watched(steps: Iterable, title: str) -> Iterable:

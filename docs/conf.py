@@ -3,6 +3,7 @@
 from concordant import __version__
 
 project = "concordant"
+copyright = "the concordant authors"  # noqa: A001
 release = version = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

@@ -68,7 +68,9 @@ def test_every_kind_of_column_is_read(make):
     assert Queries.from_ids(make(["b", "a", "b"])).order.tolist() == [1, 0, 2]
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=str)
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=["pandas", "polars", "lazy", "arrow"]
+)
 def test_every_kind_of_frame_is_read(frame):
     _, X, y = check(frame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), [1, 0], qid=[2, 1])
     assert X.tolist() == [[2.0, 4.0], [1.0, 3.0]]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -21,10 +22,19 @@ CHUNKS_PER_THREAD = 4  # so that one long query does not leave the other threads
 
 
 def kernel(function: Function) -> Function:
-    """Compile a per-query function: cached on disk, GIL released, IEEE division (no exception on 0/0)."""
+    """Compile a per-query function: cached on disk, GIL released, IEEE division (no exception on 0/0).
+
+    numba forgets a cached kernel when its own file changes; ours are also forgotten when the file of a kernel
+    they call does.
+    """
     from numba import njit
 
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
+    compiled: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
+    called = (getattr(value, "sources", ()) for value in function.__globals__.values())
+    compiled.sources = frozenset({function.__code__.co_filename}.union(*called))
+    stats = [Path(path).stat() for path in sorted(compiled.sources)]
+    compiled._cache._cache_file._source_stamp = tuple((s.st_mtime_ns, s.st_size) for s in stats)  # noqa: SLF001
+    return cast("Function", compiled)
 
 
 def n_threads() -> int:

@@ -10,10 +10,10 @@ import numpy as np
 from concordant._segments import segment_sum
 from concordant.exceptions import ParameterError
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, refuse_grades_above
+from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, Measured, Rows, refuse_grades_above
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
-from concordant.types import BoolArray, FloatArray, IntArray
+from concordant.types import BoolArray, FloatArray
 
 __all__ = ["DCG", "ERU", "NDCG", "Additive", "Precision"]
 
@@ -43,24 +43,19 @@ class Additive(GradedMetric):
         """Apply a user's gain; refuse grades whose 2^grade overflows."""
         return usable_gains(self, grades) if self.gain()[0] in (EXP2, LINEAR) else grades
 
-    def sums(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Value of each query, and its best value (normalised metrics) or highest gain (others)."""
+    def sums(self, rows: Rows) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Value of each query, its best value (normalised metrics) or highest gain (others), and ties."""
         from concordant.metrics.kernels.additive import additive_chunk
 
-        k = cutoff(self.k, offsets)
+        k = cutoff(self.k, rows.offsets)
         discounts = self.discounts(k)
         cumulated = np.r_[0.0, discounts.cumsum()]
-        parameters = (self.strict, *self.gain(), discounts, cumulated, self.normalised)
-        return run_metric(additive_chunk, grades, scores, offsets, k, *parameters)
+        return run_metric(additive_chunk, rows, k, *self.gain(), discounts, cumulated, self.normalised)
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """Sums as they are; undefined where no item has a gain."""
-        values, highest = self.sums(grades, scores, offsets)
-        return values, highest > 0
+        values, highest, tied = self.sums(rows)
+        return Measured(values, highest > 0, tied)
 
     def gains(self, grades: FloatArray) -> FloatArray:
         """Gain of each row."""
@@ -120,16 +115,14 @@ class NDCG(DCG):
     name: ClassVar[str] = "ndcg"
     normalised: ClassVar[bool] = True
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """DCG over its best value; undefined where that is 0."""
-        sums, best = self.sums(grades, scores, offsets)
+        sums, best, tied = self.sums(rows)
         defined = best > 0
         values = np.divide(sums, best, out=np.zeros_like(sums), where=defined)
         if self.convention.short_list == "zero" and self.k is not None:
-            values[np.diff(offsets) < self.k] = 0.0
-        return values, defined
+            values[np.diff(rows.offsets) < self.k] = 0.0
+        return Measured(values, defined, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Gain over the best DCG of the query; 0 where that is 0."""
@@ -172,14 +165,12 @@ class Precision(Additive):
         """Every place counts the same."""
         return np.ones(places)
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """Relevant items found, over k or over min(k, n)."""
-        found, defined = super().values(grades, scores, offsets)
+        found, defined, tied = super().measure(rows)
         short = self.convention.precision_denominator == "min"
-        places = np.clip(np.diff(offsets), 1, self.k) if short else np.full(len(found), self.k)
-        return found / places, defined
+        places = np.clip(np.diff(rows.offsets), 1, self.k) if short else np.full(len(found), self.k)
+        return Measured(found / places, defined, tied)
 
 
 @dataclass(frozen=True, repr=False)

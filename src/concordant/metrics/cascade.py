@@ -10,10 +10,10 @@ import numpy as np
 from concordant.exceptions import NoStandardizationError
 from concordant.metrics.additive import BINARY, EXP2, LINEAR
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.metric import GradedMetric, refuse_grades_above
+from concordant.metrics.metric import GradedMetric, Measured, Rows, refuse_grades_above
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
-from concordant.types import BoolArray, FloatArray, IntArray
+from concordant.types import FloatArray
 
 __all__ = ["AP", "ERR", "RR"]
 
@@ -44,21 +44,16 @@ class AP(GradedMetric):
         """AP's own rule where the tool has one."""
         return self.convention.empty if self.convention.empty_ap is None else self.convention.empty_ap
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """Precision sum over the convention's denominator."""
         from concordant.metrics.kernels.precision import average_precision_chunk
 
         rule = self.convention.ap_denominator
-        k = cutoff(None if rule == "uncut" else self.k, offsets)
-        per_found = rule == "found"
-        parameters = (self.strict, float(self.convention.relevant_from), per_found)
-        sums, relevant = run_metric(average_precision_chunk, grades, scores, offsets, k, *parameters)
-        if per_found:
-            return sums, relevant > 0
-        places = np.minimum(relevant, k) if rule == "min" else relevant
-        return sums / np.maximum(places, 1.0), relevant > 0
+        k = cutoff(None if rule == "uncut" else self.k, rows.offsets)
+        parameters = (float(self.convention.relevant_from), rule == "found")
+        sums, relevant, tied = run_metric(average_precision_chunk, rows, k, *parameters)
+        divisors = {"min": np.minimum(relevant, k), "found": np.ones(1)}.get(rule, relevant)
+        return Measured(sums / np.maximum(divisors, 1.0), relevant > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """None exists for every distribution."""
@@ -74,20 +69,17 @@ class AP(GradedMetric):
 class Cascade(GradedMetric):
     """Mean of 1/place over where the user stops, within the first k places; a subclass says who stops."""
 
-    def stopping(self, grades: FloatArray) -> tuple[int, float, float]:
+    def stopping(self, rows: Rows) -> tuple[int, float, float]:
         """Kind of gain, its parameter, and the scale that makes it a probability."""
         raise NotImplementedError
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """Cascade value; undefined where no item can stop the user."""
         from concordant.metrics.kernels.cascade import cascade_chunk
 
-        parameters = (self.strict, *self.stopping(grades))
-        k = cutoff(self.k, offsets)
-        values, highest = run_metric(cascade_chunk, grades, scores, offsets, k, *parameters)
-        return values, highest > 0
+        k = cutoff(self.k, rows.offsets)
+        values, highest, tied = run_metric(cascade_chunk, rows, k, *self.stopping(rows))
+        return Measured(values, highest > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """None exists for every distribution."""
@@ -111,9 +103,9 @@ class RR(Cascade):
 
     name: ClassVar[str] = "rr"
 
-    def stopping(self, grades: FloatArray) -> tuple[int, float, float]:
+    def stopping(self, rows: Rows) -> tuple[int, float, float]:
         """The first relevant item stops the user."""
-        del grades
+        del rows
         return BINARY, float(self.convention.relevant_from), 1.0
 
 
@@ -136,15 +128,15 @@ class ERR(Cascade):
 
     name: ClassVar[str] = "err"
 
-    def stopping(self, grades: FloatArray) -> tuple[int, float, float]:
+    def stopping(self, rows: Rows) -> tuple[int, float, float]:
         """Scaled gain, or the grade itself."""
         highest = self.convention.max_grade
         if highest == "probability":
             refuse_grades_above(
-                grades, 1.0, "is no probability", "this convention reads grades as probabilities."
+                rows.grades, 1.0, "is no probability", "this convention reads grades as probabilities."
             )
             return LINEAR, 0.0, 1.0
-        top = float(grades.max(initial=0.0)) if highest == "data" else float(highest)
+        top = rows.highest if highest == "data" else float(highest)
         hint = "set max_grade in the convention: metric('err', convention='max_grade=...')."
-        refuse_grades_above(grades, top, f"is above max_grade={top:g}", hint)
+        refuse_grades_above(rows.grades, top, f"is above max_grade={top:g}", hint)
         return EXP2, 0.0, float(np.exp2(-top))

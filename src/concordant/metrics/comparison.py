@@ -15,7 +15,7 @@ from concordant._segments import segment_sum
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.metric import Metric
 from concordant.supervision.columns import check_column, check_lengths, check_scores
-from concordant.supervision.labels import Comparisons
+from concordant.supervision.labels import Comparisons, check_outcome
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -29,8 +29,7 @@ def check_outcomes(y: ArrayLike) -> IntArray:
     """One outcome in {-1, 0, 1} per pair."""
     if isinstance(y, Comparisons):
         return y.outcome  # type: ignore[no-any-return]
-    rows = np.arange(len(y))
-    return Comparisons(rows, rows, y).outcome  # type: ignore[no-any-return]
+    return check_outcome(y)
 
 
 @dataclass(frozen=True, repr=False)

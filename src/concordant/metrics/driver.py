@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from concordant._segments import run_chunks
+from concordant.metrics.metric import Rows
 from concordant.supervision.labels import frozen
-from concordant.types import FloatArray, IntArray
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["cutoff", "run_metric"]
 
@@ -21,32 +22,30 @@ def cutoff(k: int | None, offsets: IntArray) -> int:
 
 
 def run_metric(
-    chunk: Callable[..., None],
-    grades: FloatArray,
-    scores: FloatArray,
-    offsets: IntArray,
-    k: int,
-    strict: bool,
-    *parameters: Any,
-) -> tuple[FloatArray, FloatArray]:
-    """Give the two numbers per query that the chunk fills; `strict`: tied rows stand in row order.
+    chunk: Callable[..., None], rows: Rows, k: int, *parameters: Any
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Give the two numbers per query that the chunk fills, and whether tied rows matter to them.
 
     Long lists are sorted here by numpy, which is several times faster than a compiled sort; short ones are
     sorted, and small heads selected, inside the kernel.
     """
-    from concordant.metrics.kernels.head import LONG, SELECT
+    from concordant.metrics.kernels.head import LONG
+    from concordant.metrics.kernels.selection import SELECT
 
+    offsets, strict = rows.offsets, rows.strict
+    # A writeable array would be compiled for once more.
+    scores, grades = frozen(rows.scores), frozen(rows.grades)
     long = np.flatnonzero(np.diff(offsets) >= LONG) if k > SELECT else np.empty(0, np.int64)
     presorted = np.empty(len(scores) if long.size else 0, np.int64)
-    values, second = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
-    scores, grades = frozen(scores), frozen(grades)  # a writeable array would be compiled for once more
+    n_queries = len(offsets) - 1
+    values, second, tied = np.empty(n_queries), np.empty(n_queries), np.empty(n_queries, dtype=np.bool_)
 
     def body(first: int, last: int) -> None:
         for q in long[np.searchsorted(long, first) : np.searchsorted(long, last)]:
-            rows = slice(offsets[q], offsets[q + 1])
-            presorted[rows] = np.argsort(-scores[rows], kind="stable" if strict else "quicksort")
-        chunk(scores, grades, offsets, presorted, first, last, k, values, second, strict, *parameters)
+            own = slice(offsets[q], offsets[q + 1])
+            presorted[own] = np.argsort(-scores[own], kind="stable" if strict else "quicksort")
+        chunk(scores, grades, offsets, presorted, first, last, k, values, second, tied, strict, *parameters)
 
-    if len(values):
+    if n_queries:
         run_chunks(offsets, body)
-    return values, second
+    return values, second, tied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GradedMetric", "Metric", "MetricValue"]
+__all__ = ["GradedMetric", "Measured", "Metric", "MetricValue", "Rows"]
 
 HIGHEST_EXP2 = 1000  # 2^grade, summed over any list that fits in memory, stays below the largest double
 
@@ -151,20 +151,18 @@ class Metric:
         """What a query without anything relevant gives."""
         return self.convention.empty
 
-    def tie_order(
-        self, queries: Queries, docid: NDArray[Any] | None, grades: FloatArray | None = None
-    ) -> IntArray | None:
-        """Sorted rows in the order in which ties are broken, query by query; None: as they stand."""
+    def tie_key(
+        self, rows: IntArray, docid: NDArray[Any] | None, grades: FloatArray | None = None
+    ) -> FloatArray | IntArray:
+        """Give the key by which tied rows (of the caller's numbers) stand, lowest first."""
         rule = self.convention.ties
-        key: FloatArray | IntArray | None = None
         if rule == "random":
-            key = np.random.default_rng(self.convention.seed).random(queries.n_rows)
-        elif rule == "id_descending":
-            ids = queries.order if docid is None else np.unique(queries.gather(docid), return_inverse=True)[1]
-            key = -ids
-        elif rule in ("worst", "best") and grades is not None:
-            key = grades if rule == "worst" else -grades
-        return None if key is None else np.lexsort((key, queries.codes))
+            return np.random.default_rng(self.convention.seed).random(len(rows))
+        if rule == "id_descending":
+            return -rows if docid is None else -np.unique(docid[rows], return_inverse=True)[1]
+        if grades is None or rule == "input":
+            return rows
+        return -grades if rule == "best" else grades
 
     def fill(self, values: FloatArray, defined: BoolArray) -> FloatArray:
         """Apply the convention's rule to the queries on which the metric is undefined."""
@@ -212,6 +210,28 @@ def check_weights(weights: ArrayLike, n_queries: int) -> FloatArray:
     return values
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a kernel reads: the rows of each query adjacent.
+
+    `highest` is the highest grade of the whole data; with `strict`, tied rows stand in row order.
+    """
+
+    grades: FloatArray
+    scores: FloatArray
+    offsets: IntArray
+    highest: float
+    strict: bool
+
+
+class Measured(NamedTuple):
+    """What a kernel found: the value of each query, whether it is defined, whether tied rows matter to it."""
+
+    values: FloatArray
+    defined: BoolArray
+    tied: BoolArray
+
+
 @dataclass(frozen=True, repr=False)
 class GradedMetric(Metric):
     """A metric of grades: one number >= 0 per row.
@@ -239,28 +259,33 @@ class GradedMetric(Metric):
     def evaluate(
         self, labels: Grades, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
     ) -> tuple[FloatArray, BoolArray]:
-        """Order tied rows as the convention says, then run the kernel."""
-        grades = queries.gather(self.usable(labels.values))
-        scores = queries.gather(scores)
-        order = self.tie_order(queries, docid, grades)
-        if order is not None:
-            grades, scores = grades[order], scores[order]
-        return self.values(grades, scores, queries.offsets)
+        """Run the kernel, and again, in the order of the tie rule, on the queries in which ties matter."""
+        grades = self.usable(labels.values)
+        rule, top = self.convention.ties, float(grades.max(initial=0.0))
+        rows = Rows(queries.gather(grades), queries.gather(scores), queries.offsets, top, rule == "input")
+        measured = self.measure(rows)
+        if rule not in ("expected", "input") and measured.tied.any():
+            measured.values[measured.tied] = self.break_ties(rows, measured.tied, queries, docid)
+        return measured.values, measured.defined
+
+    def break_ties(
+        self, rows: Rows, tied: BoolArray, queries: Queries, docid: NDArray[Any] | None
+    ) -> FloatArray:
+        """Values of the tied queries, with tied rows in the order of the convention."""
+        places = np.flatnonzero(np.repeat(tied, queries.sizes))
+        some = Queries.from_sizes(queries.sizes[tied])
+        key = self.tie_key(queries.order[places], docid, rows.grades[places])
+        order = places[np.lexsort((key, some.codes))]
+        ordered = Rows(rows.grades[order], rows.scores[order], some.offsets, rows.highest, strict=True)
+        return self.measure(ordered).values
 
     def usable(self, grades: FloatArray) -> FloatArray:
         """Give the numbers the kernel reads as grades; a user's gain function is applied here."""
         return grades
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
-        """One value per query and whether it is defined, from sorted rows."""
+    def measure(self, rows: Rows) -> Measured:
+        """Run the metric's kernel."""
         raise NotImplementedError
-
-    @property
-    def strict(self) -> bool:
-        """Whether tied rows stand in an order, rather than for the mean over all orders."""
-        return self.convention.ties != "expected"
 
 
 def refuse_grades_above(grades: FloatArray, highest: float, problem: str, hint: str) -> None:

@@ -11,7 +11,7 @@ from concordant._segments import segment_reduce, segment_sum
 from concordant.exceptions import LabelError, NoStandardizationError
 from concordant.metrics.additive import BINARY, EXP2, LINEAR, usable_gains
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.metric import GradedMetric, Metric
+from concordant.metrics.metric import GradedMetric, Measured, Metric, Rows
 from concordant.supervision.labels import Grades, Permutations, Preferences
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -32,23 +32,17 @@ class Discordance(GradedMetric):
         """Kind of gain whose order decides which pairs count, and its parameter."""
         return LINEAR, 0.0
 
-    def discordance(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Weight of the pairs that stand wrong, and of all pairs."""
+    def discordance(self, rows: Rows) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Weight of the pairs that stand wrong, and of all pairs; and ties."""
         from concordant.metrics.kernels.discordance import discordance_chunk
 
-        # Every place counts: a cutoff above SELECT makes the driver sort long lists.
-        k = max(cutoff(None, offsets), 1)
-        parameters = (self.strict, *self.gain(), self.weighted)
-        return run_metric(discordance_chunk, grades, scores, offsets, k, *parameters)
+        k = cutoff(None, rows.offsets)  # every place counts
+        return run_metric(discordance_chunk, rows, k, *self.gain(), self.weighted)
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """Undefined where no pair has different grades."""
-        wrong, pairs = self.discordance(grades, scores, offsets)
-        return wrong, pairs > 0
+        wrong, pairs, tied = self.discordance(rows)
+        return Measured(wrong, pairs > 0, tied)
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,8 +107,7 @@ class PD(Discordance):
 
 def tie_places(metric: Metric, queries: Queries, docid: NDArray[Any] | None) -> IntArray:
     """Place of each sorted row in the order in which ties are broken."""
-    order = metric.tie_order(queries, docid)
-    return np.arange(queries.n_rows) if order is None else np.argsort(order)
+    return np.argsort(np.lexsort((metric.tie_key(queries.order, docid), queries.codes)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,12 +158,10 @@ class AUC(Discordance):
         """Relevant or not."""
         return BINARY, float(self.convention.relevant_from)
 
-    def values(
-        self, grades: FloatArray, scores: FloatArray, offsets: IntArray
-    ) -> tuple[FloatArray, BoolArray]:
+    def measure(self, rows: Rows) -> Measured:
         """1 - discordance / pairs."""
-        wrong, pairs = self.discordance(grades, scores, offsets)
-        return 1.0 - wrong / np.maximum(pairs, 1.0), pairs > 0
+        wrong, pairs, tied = self.discordance(rows)
+        return Measured(1.0 - wrong / np.maximum(pairs, 1.0), pairs > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Relevance over the number of pairs of the query."""

@@ -37,6 +37,15 @@ def check_indices(values: ArrayLike, name: str, n_rows: int) -> IntArray:
     return whole
 
 
+def check_outcome(values: ArrayLike, name: str = "outcome") -> IntArray:
+    """One of -1 (the left is better), 0 (no difference), 1 (the right is better) per pair."""
+    outcome = check_column(values, name)
+    if (bad := np.flatnonzero(~np.isin(outcome, (-1, 0, 1)))).size:
+        problem = f"{name}[{bad[0]}] = {outcome[bad[0]]:g} is not -1, 0 or 1"
+        raise LabelError(problem, "-1: the left is better, 1: the right is better, 0: no difference.")
+    return outcome.astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Grades:
     """One number >= 0 per row; binary relevance is the case {0, 1}.
@@ -218,13 +227,10 @@ class Comparisons:
 
     def __post_init__(self) -> None:
         left, right = check_ids(self.left, "left"), check_ids(self.right, "right")
-        outcome = check_column(self.outcome, "outcome")
+        outcome = check_outcome(self.outcome)
         check_lengths("left", len(left), right=right, outcome=outcome)
-        if (bad := np.flatnonzero(~np.isin(outcome, (-1, 0, 1)))).size:
-            problem = f"outcome[{bad[0]}] = {outcome[bad[0]]:g} is not -1, 0 or 1"
-            raise LabelError(problem, "-1: the left is better, 1: the right is better, 0: no difference.")
         items, codes = np.unique(np.concatenate((left, right)), return_inverse=True)
-        columns = {"left": left, "right": right, "outcome": outcome.astype(np.int64), "items": items}
+        columns = {"left": left, "right": right, "outcome": outcome, "items": items}
         codes_of = {"left_codes": codes[: len(left)], "right_codes": codes[len(left) :]}
         for name, array in (columns | codes_of).items():
             object.__setattr__(self, name, frozen(array))

@@ -15,8 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
-from concordant.exceptions import LabelError, NoStandardizationError, ParameterError, ShapeError
-from concordant.supervision.columns import check_column, check_lengths
+from concordant.exceptions import NoStandardizationError, ParameterError, ShapeError
+from concordant.supervision.columns import check_lengths
+from concordant.supervision.labels import check_outcome
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import LabelDistribution, tile
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -143,12 +144,9 @@ def comparison_regret(probabilities: ArrayLike, predictions: ArrayLike) -> Float
     table = np.asarray(probabilities, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != 3:
         raise ShapeError("probabilities", table.shape, "(n_pairs, 3): P(y = -1), P(y = 0), P(y = +1)")
-    predicted = check_column(predictions, "predictions")
+    predicted = check_outcome(predictions, "predictions")
     check_lengths("probabilities", len(table), predictions=predicted)
-    if (bad := np.flatnonzero(~np.isin(predicted, (-1, 0, 1)))).size:
-        problem = f"predictions[{bad[0]}] = {predicted[bad[0]]:g} is not -1, 0 or 1"
-        raise LabelError(problem, "-1: the left is better, 1: the right is better, 0: no difference.")
-    column = predicted.astype(np.int64) + 1
+    column = predicted + 1
     missed: FloatArray = table.max(axis=1) - table[np.arange(len(table)), column]
     return missed
 

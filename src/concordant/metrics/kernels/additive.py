@@ -6,16 +6,16 @@ import numpy as np
 
 from concordant._segments import kernel
 from concordant.metrics.kernels.head import (
-    SELECT,
     block_end,
     gain_of,
+    has_ties,
     head,
     highest,
     scratch,
-    select,
     sort_rows,
 )
-from concordant.types import FloatArray, IntArray
+from concordant.metrics.kernels.selection import SELECT, select
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["additive_chunk"]
 
@@ -108,6 +108,7 @@ def additive_chunk(
     k: int,
     values: FloatArray,
     best: FloatArray,
+    tied: BoolArray,
     strict: bool,
     kind: int,
     parameter: float,
@@ -116,15 +117,16 @@ def additive_chunk(
     normalise: bool,
 ) -> None:
     """Fill `values`, and `best` with the best value (normalise) or the highest gain, of these queries."""
-    order, spare, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last)
     counts = np.empty(WHOLE_GRADES, np.int64)
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
-        values[q], best[q] = 0.0, 0.0
+        values[q], best[q], tied[q] = 0.0, 0.0, False
         if end == begin:
             continue
         size = head(s, k, strict, presorted[begin:end], order, spare, top)
+        tied[q] = has_ties(s, order, size, k)
         values[q] = additive(s, y, order, size, k, strict, kind, parameter, discounts, cumulated)
         if not normalise:
             best[q] = gain_of(highest(y), kind, parameter)

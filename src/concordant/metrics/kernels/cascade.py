@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from concordant._segments import kernel
-from concordant.metrics.kernels.head import block_end, gain_of, head, highest, scratch
-from concordant.types import FloatArray, IntArray
+from concordant.metrics.kernels.head import block_end, gain_of, has_ties, head, highest, scratch
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["cascade_chunk"]
 
@@ -102,18 +102,20 @@ def cascade_chunk(
     k: int,
     values: FloatArray,
     best: FloatArray,
+    tied: BoolArray,
     strict: bool,
     kind: int,
     parameter: float,
     scale: float,
 ) -> None:
     """Fill the cascade value and the highest gain of these queries."""
-    order, spare, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last)
     passing = np.empty(len(order))
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
-        values[q], best[q] = 0.0, gain_of(highest(y), kind, parameter)
+        values[q], best[q], tied[q] = 0.0, gain_of(highest(y), kind, parameter), False
         if best[q] > 0.0:
             size = head(s, k, strict, presorted[begin:end], order, spare, top)
+            tied[q] = has_ties(s, order, size, k)
             values[q] = cascade(s, y, order, size, k, strict, kind, parameter, scale, passing)

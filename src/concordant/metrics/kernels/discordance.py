@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from concordant._segments import kernel
-from concordant.metrics.kernels.head import block_end, gain_of, head, scratch, sort_rows
-from concordant.types import FloatArray, IntArray
+from concordant.metrics.kernels.head import block_end, gain_of, has_ties, head, scratch, sort_rows
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["discordance_chunk"]
 
@@ -88,13 +88,14 @@ def discordance_chunk(
     k: int,
     values: FloatArray,
     pairs: FloatArray,
+    tied: BoolArray,
     strict: bool,
     kind: int,
     parameter: float,
     weighted: bool,
 ) -> None:
     """Fill the discordance and the weight of all pairs of these queries; k is the longest list."""
-    order, spare, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last)
     levels, gains = np.empty(len(order), np.int64), np.empty(len(order))
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
@@ -103,6 +104,7 @@ def discordance_chunk(
             gains[i] = gain_of(grades[begin + i], kind, parameter)
         n_levels = rank_levels(gains[:n], order, spare, levels)
         head(scores[begin:end], k, strict, presorted[begin:end], order, spare, top)
+        tied[q] = has_ties(scores[begin:end], order, n, n)
         values[q], pairs[q] = discordance(
             scores[begin:end], gains[:n], order[:n], levels, n_levels, strict, weighted
         )

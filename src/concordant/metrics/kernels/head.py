@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from concordant._segments import kernel
+from concordant.metrics.kernels.selection import SELECT, select_head
 from concordant.types import FloatArray, IntArray
 
 __all__ = [
@@ -15,19 +16,17 @@ __all__ = [
     "EXP2",
     "LINEAR",
     "LONG",
-    "SELECT",
     "block_end",
     "gain_of",
+    "has_ties",
     "head",
     "highest",
     "scratch",
-    "select",
     "sort_rows",
 ]
 
 # Plain loops throughout: numba takes seconds to compile np.sort, np.argsort, np.unique or a slice assignment.
 LINEAR, EXP2, BINARY, ABOVE = 0, 1, 2, 3  # kinds of gain; the parameter is the threshold of the last two
-SELECT = 64  # up to this cutoff, select the head by insertion; beyond it, sort the list
 LONG = 128  # from this length numpy's sort beats ours (35 against 38 ns per row; 16 against 47 at 256)
 
 
@@ -43,28 +42,6 @@ def gain_of(grade: float, kind: int, parameter: float) -> float:
     if grade < 62.0 and grade == math.floor(grade):
         return float((1 << int(grade)) - 1)
     return float(2.0**grade - 1.0)
-
-
-@kernel
-def select(values: FloatArray, k: int, top: FloatArray, rows: IntArray) -> int:
-    """Fill `top` and `rows` with the k largest values, descending, earlier rows first; give how many."""
-    filled = 0
-    for row in range(len(values)):
-        value = values[row]
-        if filled < k:
-            slot = filled
-            filled += 1
-        elif value > top[k - 1]:
-            slot = k - 1
-        else:
-            continue
-        while slot > 0 and top[slot - 1] < value:
-            top[slot] = top[slot - 1]
-            rows[slot] = rows[slot - 1]
-            slot -= 1
-        top[slot] = value
-        rows[slot] = row
-    return filled
 
 
 @kernel
@@ -94,22 +71,6 @@ def sort_rows(values: FloatArray, order: IntArray, spare: IntArray) -> None:
 
 
 @kernel
-def select_head(scores: FloatArray, k: int, strict: bool, order: IntArray, top: FloatArray) -> int:
-    """Head of a list longer than k, for small k; where ties have no order, with all that tie at the end."""
-    size = select(scores, k, top, order)
-    cut = top[size - 1]
-    if strict or cut == -np.inf:
-        return size
-    while size > 0 and top[size - 1] == cut:
-        size -= 1
-    for row in range(len(scores)):
-        if scores[row] == cut:
-            order[size] = row
-            size += 1
-    return size
-
-
-@kernel
 def head(
     scores: FloatArray,
     k: int,
@@ -125,7 +86,7 @@ def head(
     """
     n = len(scores)
     if k < n and k <= SELECT:
-        size = select_head(scores, k, strict, order, top)
+        size = select_head(scores, k, strict, order, spare, top)
     elif n < LONG:
         sort_rows(scores, order, spare)
         size = n
@@ -149,6 +110,15 @@ def block_end(scores: FloatArray, order: IntArray, start: int, size: int, strict
 
 
 @kernel
+def has_ties(scores: FloatArray, order: IntArray, size: int, k: int) -> bool:
+    """Whether the order of tied rows matters to the first k places of this head."""
+    place, last = 1, min(size - 1, k)
+    while place <= last and scores[order[place]] != scores[order[place - 1]]:
+        place += 1
+    return place <= last
+
+
+@kernel
 def highest(values: FloatArray) -> float:
     """Largest value, 0 if there is none."""
     top = 0.0
@@ -158,9 +128,9 @@ def highest(values: FloatArray) -> float:
 
 
 @kernel
-def scratch(offsets: IntArray, first: int, last: int, k: int) -> tuple[IntArray, IntArray, FloatArray]:
+def scratch(offsets: IntArray, first: int, last: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Room for two orders of the longest of these queries, and for the values of a selection."""
     longest = 0
     for q in range(first, last):
         longest = max(longest, offsets[q + 1] - offsets[q])
-    return np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(min(k, SELECT), np.float64)
+    return np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(SELECT, np.float64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from concordant._segments import kernel
-from concordant.metrics.kernels.head import BINARY, block_end, gain_of, head, scratch
-from concordant.types import FloatArray, IntArray
+from concordant.metrics.kernels.head import BINARY, block_end, gain_of, has_ties, head, scratch
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["average_precision_chunk"]
 
@@ -94,18 +94,20 @@ def average_precision_chunk(
     k: int,
     values: FloatArray,
     relevant: FloatArray,
+    tied: BoolArray,
     strict: bool,
     relevant_from: float,
     per_found: bool,
 ) -> None:
     """Fill the precision sums and the numbers of relevant items of these queries."""
-    order, spare, top = scratch(offsets, first, last, k)
+    order, spare, top = scratch(offsets, first, last)
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
-        values[q], relevant[q] = 0.0, 0.0
+        values[q], relevant[q], tied[q] = 0.0, 0.0, False
         for grade in y:
             relevant[q] += gain_of(grade, BINARY, relevant_from)
         if relevant[q] > 0:
             size = head(s, k, strict, presorted[begin:end], order, spare, top)
+            tied[q] = has_ties(s, order, size, k)
             values[q] = average_precision(s, y, order, size, k, strict, relevant_from, per_found)

