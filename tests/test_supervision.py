@@ -57,7 +57,7 @@ def test_equal_ids_are_grouped_wherever_they_stand(qid):
 
 
 def test_the_check_rejects_a_wrong_grouping():
-    wrong = Queries(np.array([0, 1, 3]), np.array([0, 1, 2]), np.array(["a", "b"]))
+    wrong = Queries(np.array([0, 1, 3]), np.array(["a", "b"]), np.array([0, 1, 2]))
     with pytest.raises(AssertionError):
         check_grouping(wrong, ["b", "a", "b"])
 

@@ -131,7 +131,7 @@ class Preferences:
 
     def grouped(self, queries: Queries) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
         """Give (better, worse, weights, offsets): sorted rows, the preferences of each query adjacent."""
-        check_lengths("the preferences", self.n_rows, qid=queries.order)
+        queries = Queries.of(queries, self.n_rows, "the preferences")
         position = queries.scatter(np.arange(queries.n_rows))
         better, worse, codes = position[self.better], position[self.worse], queries.codes
         if (apart := np.flatnonzero(codes[better] != codes[worse])).size:
@@ -193,7 +193,7 @@ class Permutations:
 
     def grouped(self, queries: Queries) -> IntArray:
         """Positions by sorted row; refused unless every query's are exactly 1..n."""
-        check_lengths("the permutation", len(self), qid=queries.order)
+        queries = Queries.of(queries, len(self), "the permutation")
         positions: IntArray = queries.gather(self.positions)
         by_query = positions[np.lexsort((positions, queries.codes))]
         expected = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes) + 1

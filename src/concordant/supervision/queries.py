@@ -28,18 +28,16 @@ class Queries:
     ----------
     offsets
         Where each query starts in the sorted data; one entry more than there are queries.
-    order
-        Sorted row -> row as the caller gave it.
     ids
         The id of each query, ascending.
-    in_order
-        True when the caller's rows already stand in sorted order, so that nothing has to move.
+    moved
+        Sorted row -> row as the caller gave it; None where the caller's rows are sorted already, so that
+        nothing has to move (and no array has to be made).
     """
 
     offsets: IntArray
-    order: IntArray
     ids: NDArray[Any]
-    in_order: bool = False
+    moved: IntArray | None = None
 
     @classmethod
     def from_ids(cls, qid: ArrayLike) -> Queries:
@@ -57,11 +55,11 @@ class Queries:
         run_lengths = np.diff(np.r_[starts, len(keys)])
         heads = keys[starts]
         if (heads[1:] > heads[:-1]).all():
-            return cls(np.r_[starts, len(keys)].astype(np.int64), np.arange(len(keys)), heads, in_order=True)
+            return cls(np.r_[starts, len(keys)].astype(np.int64), heads)
         ids, codes = np.unique(heads, return_inverse=True)
         sizes = np.bincount(codes, weights=run_lengths).astype(np.int64)
         order = np.argsort(np.repeat(codes, run_lengths), kind="stable")
-        return cls(np.r_[0, sizes.cumsum()], order, ids)
+        return cls(np.r_[0, sizes.cumsum()], ids, order)
 
     @classmethod
     def from_sizes(cls, sizes: ArrayLike) -> Queries:
@@ -74,7 +72,7 @@ class Queries:
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
             raise ParameterError("sizes", sizes, "a list of whole numbers >= 0, one per query")
         offsets = np.r_[0, counts.cumsum()].astype(np.int64)
-        return cls(offsets, np.arange(offsets[-1]), np.arange(len(counts)), in_order=True)
+        return cls(offsets, np.arange(len(counts)))
 
     @classmethod
     def of(cls, qid: ArrayLike, n_rows: int, reference: str = "y") -> Queries:
@@ -85,6 +83,16 @@ class Queries:
         if queries.n_rows != n_rows:
             raise LengthMismatchError("qid", queries.n_rows, n_rows, reference)
         return queries
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the caller's rows already stand in sorted order."""
+        return self.moved is None
+
+    @property
+    def order(self) -> IntArray:
+        """Sorted row -> row as the caller gave it."""
+        return np.arange(self.n_rows) if self.moved is None else self.moved
 
     @property
     def n_queries(self) -> int:
@@ -108,7 +116,7 @@ class Queries:
 
     def gather(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """Caller's rows -> sorted rows; no copy where they already are."""
-        return values if self.in_order else values[self.order]
+        return values if self.moved is None else values[self.moved]
 
     def scatter(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """Sorted rows -> the caller's rows.
@@ -117,10 +125,10 @@ class Queries:
         >>> queries.scatter(queries.gather(np.array([5, 6, 7]))).tolist()
         [5, 6, 7]
         """
-        if self.in_order:
+        if self.moved is None:
             return values
         back = np.empty_like(values)
-        back[self.order] = values
+        back[self.moved] = values
         return back
 
     def rows(self, numbers: Sequence[int] | IntArray) -> IntArray:
@@ -129,8 +137,9 @@ class Queries:
         >>> Queries.from_ids(["b", "a", "b"]).rows([1]).tolist()
         [0, 2]
         """
-        pieces = [self.order[self.offsets[q] : self.offsets[q + 1]] for q in numbers]
-        return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        pieces = [np.arange(self.offsets[q], self.offsets[q + 1]) for q in numbers]
+        places = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        return places if self.moved is None else self.moved[places]
 
     def split(self, *fractions: float, seed: int = 0) -> tuple[IntArray, ...]:
         """Rows of random parts with about these shares of the queries; no query is cut.
