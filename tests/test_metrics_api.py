@@ -156,6 +156,23 @@ def test_bad_calls(call, error, text):
     assert isinstance(caught.value, ConcordantError)
 
 
+@pytest.mark.parametrize(
+    ("name", "y", "scores", "text"),
+    [
+        ("ndcg", [1, 0, -1], [1, 2, 3], "row 2 (query 'a')"),
+        ("ndcg", [1, 0, 1], [1, np.nan, 3], "row 1 (query 'b')"),
+        ("ndcg", [1, 2000, 1], [1, 2, 3], "row 1 (query 'b')"),
+        ("err", [1, 2, 9], [1, 2, 3], "row 2 (query 'a')"),
+        ("ndcg", [1, "x", 1], [1, 2, 3], "row 1 (query 'b')"),
+    ],
+)
+def test_errors_name_the_row_as_given_and_its_query(name, y, scores, text):
+    for qid in (["c", "b", "a"], cc.Queries.from_ids(["c", "b", "a"])):
+        with pytest.raises(ConcordantError) as caught:
+            cc.metric(name)(np.array(y, dtype=object), scores, qid=qid)
+        assert text in str(caught.value)
+
+
 def test_huge_grades_below_the_limit_stay_finite():
     assert float(cc.metric("ndcg")([1000, 999, 0], [3, 2, 1])) == pytest.approx(1.0)
     assert float(cc.metric("ndcg", convention="gain=linear")([1e9, 0], [1, 2])) == pytest.approx(

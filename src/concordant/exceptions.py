@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Self
 
 __all__ = [
     "ChecksumError",
@@ -18,6 +19,7 @@ __all__ = [
     "NonFiniteError",
     "NotNumericError",
     "ParameterError",
+    "RowError",
     "ShapeError",
     "UnknownNameError",
 ]
@@ -25,6 +27,22 @@ __all__ = [
 
 class ConcordantError(ValueError):
     """Base of every error raised on bad input."""
+
+
+class RowError(ConcordantError):
+    """An error about one row of the data; it can name the row's query too."""
+
+    row: int | None = None
+
+    def at(self, row: int) -> Self:
+        """Give the error, knowing its row as the caller counts rows."""
+        self.row = row
+        return self
+
+    def in_query(self, query: object) -> None:
+        """Add the query to the row in the message."""
+        text = str(self).replace(f"row {self.row}", f"row {self.row} (query {query!r})", 1)
+        self.args = (text,)
 
 
 class LengthMismatchError(ConcordantError):
@@ -53,7 +71,7 @@ class EmptyDataError(ConcordantError):
         )
 
 
-class NotNumericError(ConcordantError):
+class NotNumericError(RowError):
     """Text or objects stand where numbers belong."""
 
     def __init__(self, name: str, seen: str) -> None:
@@ -64,7 +82,7 @@ class NotNumericError(ConcordantError):
         )
 
 
-class NonFiniteError(ConcordantError):
+class NonFiniteError(RowError):
     """A NaN or an infinity stands where a finite number belongs."""
 
     def __init__(self, name: str, value: float, where: str, count: int, hint: str = "") -> None:
@@ -72,7 +90,7 @@ class NonFiniteError(ConcordantError):
         super().__init__(f"{name} is {value} at {where} ({count} such value(s) in all).\nHint: {hint}")
 
 
-class GradeError(ConcordantError):
+class GradeError(RowError):
     """A grade lies outside what the metric can use."""
 
     def __init__(self, value: float, where: str, problem: str, hint: str) -> None:

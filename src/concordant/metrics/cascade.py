@@ -128,15 +128,20 @@ class ERR(Cascade):
 
     name: ClassVar[str] = "err"
 
+    def usable(self, grades: FloatArray) -> FloatArray:
+        """Refuse grades that give no probability."""
+        highest = self.convention.max_grade
+        if highest == "probability":
+            hint = "this convention reads grades as probabilities."
+            refuse_grades_above(grades, 1.0, "is no probability", hint)
+        elif highest != "data":
+            hint = "set max_grade in the convention: metric('err', convention='max_grade=...')."
+            refuse_grades_above(grades, float(highest), f"is above max_grade={highest:g}", hint)
+        return grades
+
     def stopping(self, rows: Rows) -> tuple[int, float, float]:
         """Scaled gain, or the grade itself."""
         highest = self.convention.max_grade
         if highest == "probability":
-            refuse_grades_above(
-                rows.grades, 1.0, "is no probability", "this convention reads grades as probabilities."
-            )
             return LINEAR, 0.0, 1.0
-        top = rows.highest if highest == "data" else float(highest)
-        hint = "set max_grade in the convention: metric('err', convention='max_grade=...')."
-        refuse_grades_above(rows.grades, top, f"is above max_grade={top:g}", hint)
-        return EXP2, 0.0, float(np.exp2(-top))
+        return EXP2, 0.0, float(np.exp2(-(rows.highest if highest == "data" else float(highest))))

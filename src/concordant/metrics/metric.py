@@ -19,7 +19,7 @@ from concordant.exceptions import (
 from concordant.metrics.convention import PRESETS, Convention, written
 from concordant.supervision.columns import check_column, check_ids, check_lengths, check_scores
 from concordant.supervision.labels import Grades
-from concordant.supervision.queries import Queries
+from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -112,12 +112,13 @@ class Metric:
         self, y: ArrayLike, scores: ArrayLike, *, qid: ArrayLike = None, docid: ArrayLike = None
     ) -> FloatArray:
         """One value per query, in ascending order of the ids; NaN where the convention skips the query."""
-        labels = self.read_labels(y)
-        checked = check_scores(scores, len(labels))
-        queries = Queries.of(qid, len(labels))
-        ids = None if docid is None else check_ids(docid, "docid")
-        check_lengths("y", len(labels), docid=ids)
-        values, defined = self.evaluate(labels, checked, queries, ids)
+        with naming_query(qid):
+            labels = self.read_labels(y)
+            checked = check_scores(scores, len(labels))
+            queries = Queries.of(qid, len(labels))
+            ids = None if docid is None else check_ids(docid, "docid")
+            check_lengths("y", len(labels), docid=ids)
+            values, defined = self.evaluate(labels, checked, queries, ids)
         return self.fill(values, defined)
 
     def read_labels(self, y: ArrayLike) -> Any:
@@ -135,9 +136,10 @@ class Metric:
 
         One number per row, in the caller's order; 0 on queries where the metric is undefined.
         """
-        labels = self.read_labels(y)
-        queries = Queries.of(qid, len(labels))
-        return queries.scatter(self.standardize(labels, queries))
+        with naming_query(qid):
+            labels = self.read_labels(y)
+            queries = Queries.of(qid, len(labels))
+            return queries.scatter(self.standardize(labels, queries))
 
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
         """Give r(y) by sorted row; metrics without one name the theorem."""
@@ -289,7 +291,7 @@ class GradedMetric(Metric):
 
 
 def refuse_grades_above(grades: FloatArray, highest: float, problem: str, hint: str) -> None:
-    """Raise GradeError for the first grade above what the metric can use."""
+    """Raise GradeError for the first grade, in the caller's order, above what the metric can use."""
     if grades.max() > highest:
         row = int(np.argmax(grades > highest))
-        raise GradeError(float(grades[row]), f"row {row}", problem, hint)
+        raise GradeError(float(grades[row]), f"row {row}", problem, hint).at(row)

@@ -8,7 +8,7 @@ import numpy as np
 
 from concordant.exceptions import EmptyDataError, NonFiniteError, ShapeError
 from concordant.supervision.columns import as_numpy, check_grades, check_lengths, numbers_from_objects
-from concordant.supervision.queries import Queries
+from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["check"]
@@ -41,7 +41,8 @@ def refuse_non_finite(matrix: Any) -> None:
     if suspicious and (bad := ~np.isfinite(values)).any():
         places = np.argwhere(bad)
         row, column = (axis[places[0, 0]] for axis in matrix.tocoo().coords) if sparse else places[0]
-        raise NonFiniteError("X", float(values[bad][0]), f"row {row}, column {column}", int(bad.sum()))
+        where = f"row {row}, column {column}"
+        raise NonFiniteError("X", float(values[bad][0]), where, int(bad.sum())).at(int(row))
 
 
 def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, Any, FloatArray]:
@@ -62,7 +63,8 @@ def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, A
     >>> X.ravel().tolist(), y.tolist(), queries.offsets.tolist()
     ([2.0, 1.0, 3.0], [1.0, 0.0, 2.0], [0, 1, 3])
     """
-    features, grades = check_features(X), check_grades(y)
+    with naming_query(qid):
+        features, grades = check_features(X), check_grades(y)
     check_lengths("X", features.shape[0], y=grades)
     queries = Queries.of(qid, features.shape[0], "X")
     return queries, queries.gather(features), queries.gather(grades)

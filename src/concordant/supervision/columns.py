@@ -69,7 +69,7 @@ def numbers_from_objects(array: NDArray[Any], name: str) -> FloatArray:
     """Convert objects that are numbers (Decimal, mixed); text is refused even if it reads as one."""
     for row, value in enumerate(array.tolist()):
         if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
-            raise NotNumericError(name, f"row {row} is {value!r}")
+            raise NotNumericError(name, f"row {row} is {value!r}").at(row)
     return array.astype(np.float64)
 
 
@@ -98,7 +98,7 @@ def check_lengths(reference: str, n_rows: int, **columns: NDArray[Any] | None) -
 def refuse(bad: BoolArray, values: FloatArray, name: str, hint: str = "") -> None:
     """Raise NonFiniteError for the first bad row."""
     row = int(np.argmax(bad))
-    raise NonFiniteError(name, float(values[row]), f"row {row}", int(bad.sum()), hint)
+    raise NonFiniteError(name, float(values[row]), f"row {row}", int(bad.sum()), hint).at(row)
 
 
 def check_grades(y: ArrayLike, name: str = "y") -> FloatArray:
@@ -118,7 +118,7 @@ def check_grades(y: ArrayLike, name: str = "y") -> FloatArray:
             refuse(bad, grades, name, "drop unjudged rows or give them grade 0.")
         row = int(np.argmin(grades))
         hint = "grades start at 0; TREC's negative judgements become 0 by np.maximum(y, 0)."
-        raise GradeError(float(grades[row]), f"row {row}", "is negative", hint)
+        raise GradeError(float(grades[row]), f"row {row}", "is negative", hint).at(row)
     return grades
 
 

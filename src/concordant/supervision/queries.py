@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from concordant.exceptions import EmptyDataError, LengthMismatchError, ParameterError
+from concordant.exceptions import EmptyDataError, LengthMismatchError, ParameterError, RowError
 from concordant.supervision.columns import check_ids
 from concordant.types import ArrayLike, IntArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Queries"]
+__all__ = ["Queries", "naming_query"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -178,3 +179,24 @@ class Queries:
 
     def __repr__(self) -> str:
         return f"Queries({self.n_queries:,} queries, {self.n_rows:,} rows)"
+
+
+@contextmanager
+def naming_query(qid: ArrayLike) -> Iterator[None]:
+    """Errors about a row that are raised inside also name the row's query.
+
+    >>> from concordant.exceptions import GradeError
+    >>> with naming_query(["shoes", "hats"]):
+    ...     raise GradeError(-1, "row 1", "is negative", "grades start at 0.").at(1)
+    Traceback (most recent call last):
+    concordant.exceptions.GradeError: grade -1 at row 1 (query 'hats') is negative.
+    ...
+    """
+    try:
+        yield
+    except RowError as error:
+        if error.row is not None and qid is not None:
+            queries = qid if isinstance(qid, Queries) else Queries.from_ids(qid)
+            if error.row < queries.n_rows:
+                error.in_query(queries.ids[queries.scatter(queries.codes)[error.row]].item())
+        raise
