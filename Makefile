@@ -29,7 +29,7 @@ docs: $(VENV)/.installed-docs  ## the documentation, in docs/_build
 	@echo "open docs/_build/index.html"
 
 clean:
-	rm -rf $(VENV) docs/_build docs/api demo-output
+	rm -rf $(VENV) docs/_build
 
 $(VENV)/.installed-core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -12,7 +12,6 @@ SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
     "reading": reading.run,
     "startup": startup.run,
 }
-ALIASES = {"import": "startup"}
 HERE = Path(__file__).parent
 
 
@@ -23,7 +22,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, not how fast")
     parser.add_argument("--output", type=Path, help="folder of the results")
     chosen = parser.parse_args()
-    names = [ALIASES.get(name, name) for name in chosen.suites] or list(SUITES)
+    names = chosen.suites or list(SUITES)
     if unknown := sorted(set(names) - set(SUITES)):
         parser.error(f"unknown suite {unknown[0]!r}; there are {', '.join(SUITES)}")
     folder = chosen.output or HERE / ("data/quick" if chosen.quick else "results")  # data/ is ignored by git

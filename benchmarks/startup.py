@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.tables import Table
@@ -13,6 +12,17 @@ from benchmarks.timing import race
 
 FIRST_CALL = "import concordant as cc; cc.metric('ndcg@10')([1, 0, 2], [0.3, 0.2, 0.1])"
 HELP = "import sys; sys.argv = ['concordant', '--help']; from concordant.cli import main; main()"
+DEMO = HELP.replace("--help", "demo")
+# The same loop over pairs of one list, compiled as our kernels are and as numba's own threads would need it.
+LOOP = """
+import numba, numpy as np
+@numba.njit({})
+def count(x, wrong):
+    for i in numba.prange(len(x)):
+        for j in range(len(x)):
+            wrong[i] += x[i] > x[j]
+count(np.zeros(3), np.zeros(3))
+"""
 NUMPY = "import numpy"
 
 
@@ -29,9 +39,11 @@ def run(*, quick: bool) -> list[Table]:
             "import concordant, use `cc.metric`": lambda: python("import concordant as cc; cc.metric"),
             "first ndcg@10, numba's cache empty": lambda: python(FIRST_CALL, cache=fresh(folder, caches)),
             "first ndcg@10, numba's cache filled": lambda: python(FIRST_CALL, cache=caches[-1]),
+            "concordant --help": lambda: python(HELP),
+            "concordant demo, numba's cache empty": lambda: python(DEMO, cache=fresh(folder, caches)),
+            "compile a double loop, nogil": lambda: python(LOOP.format("nogil=True")),
+            "compile a double loop, parallel=True": lambda: python(LOOP.format("parallel=True")),
         }
-        if find_spec("concordant.cli") is not None:
-            calls["concordant --help"] = lambda: python(HELP)
         timings = race(calls, title="startup", rounds=1 if quick else 5, most=1, warm_up=not quick)
     table = Table(
         "Startup",

@@ -61,7 +61,7 @@ def test_the_table_is_complete():
         assert dataset.title
         assert dataset.source
         assert dataset.licence
-        assert dataset.kind in {"grades", "orders", "comparisons", "annotations"}
+        assert dataset.kind in {"grades", "orders", "comparisons", "annotations", "elections"}
         for layout in dataset.layouts:
             assert set(layout) <= ({"train", "validation", "test"} if dataset.folds else {"all"})
     tested = {*HERE, *OUTCOMES, *ELECTIONS, "sushi-orders-a", "sushi-orders-b", "crowd-relevance"}

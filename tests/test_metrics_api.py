@@ -33,6 +33,7 @@ STYLES = [
     "lightgbm,empty=0",
     "gain=linear,ties=random,seed=3",
     "empty_ap=nan,max_grade=data",
+    "catboost,empty_ap=None",
 ]
 
 
@@ -60,7 +61,7 @@ BAD_NAMES = [
     ("ndcg@ten", ParameterError, "whole number"),
     ("ndcg@-1", ParameterError, "whole number"),
     ("p", ParameterError, "p@5"),
-    ("auc@3", ParameterError, "whole list"),
+    ("auc@3", ParameterError, "reads every pair"),
     ("zero_one@3", ParameterError, "whole list"),
     ("eru(x=1)", UnknownNameError, "v, w"),
     ("eru(w=1)", ParameterError, "half-life"),
@@ -69,6 +70,13 @@ BAD_NAMES = [
     ("", ParameterError, "ndcg@10"),
     ("ndcg@10)", ParameterError, "k="),
     ("comparison_error(tau=-1)", ParameterError, "threshold"),
+    ("wta@5", ParameterError, "wta is p@1"),
+    ("ndcg@\u00b2", ParameterError, "whole number"),
+    ("pd@3", ParameterError, "reads every pair"),
+    ("eru(v=nan)", ParameterError, "finite"),
+    ("eru(w=inf)", ParameterError, "finite"),
+    ("ndcg[seed=-1]", ParameterError, "whole number >= 0"),
+    ("ndcg[seed=1.5]", ParameterError, "whole number >= 0"),
 ]
 
 
@@ -134,6 +142,10 @@ def test_empty_queries_without_rows_are_undefined():
         assert np.isnan(cc.metric(name).per_query([1, 0], [0.1, 0.2], qid=queries)[1]), name
 
 
+def custom(**fields):
+    return cm.DCG(convention=cm.Convention(**fields))
+
+
 BAD_CALLS = [
     (lambda m: m([1, 0], [1, 2, 3]), LengthMismatchError, "scores has 3"),
     (lambda m: m([1, 0], [1, 2], qid=[1]), LengthMismatchError, "qid has 1"),
@@ -145,6 +157,21 @@ BAD_CALLS = [
     (lambda m: m([1, 0], [1, 2], qid=[1, 2], weights=[0, 0]), ParameterError, "at least one query"),
     (lambda m: m([1, 0], [1, 2], docid=["a"]), LengthMismatchError, "docid has 1"),
     (lambda m: m(cc.Permutations([1, 2]), [1, 2]), LabelError, "reads grades"),
+    (lambda m: m([1, -1], [1, 2], qid=[1, None]), GradeError, "row 1 is negative"),
+    (lambda _: cc.metric("dcg", convention="gain=linear")([1e308, 1], [1, 2]), GradeError, "added up"),
+    (lambda _: cc.metric("eru")([1e308, 1], [1, 2]), GradeError, "added up"),
+    (lambda _: cc.metric("wpd", convention="gain=linear")([1e308, 1], [1, 2]), GradeError, "added up"),
+    (lambda _: cc.metric("err", convention="max_grade=data")([2000, 1], [1, 2]), GradeError, "overflow"),
+    (
+        lambda _: cm.DCG(convention=cm.Convention(gain=lambda g: g[:1]))([1, 0], [1, 2]),
+        LengthMismatchError,
+        "gain",
+    ),
+    (
+        lambda _: cm.DCG(convention=cm.Convention(discount=np.sqrt))([1, 0], [1, 2]),
+        ParameterError,
+        "not rising",
+    ),
 ]
 
 
@@ -184,6 +211,35 @@ def test_err_refuses_grades_above_its_maximum():
     with pytest.raises(GradeError, match="above max_grade=4"):
         cc.metric("err")([5, 0], [1, 2])
     assert float(cc.metric("err", convention="max_grade=data")([5, 0], [1, 0])) == pytest.approx(31 / 32)
+
+
+def test_conventions_keep_plain_numbers():
+    style = cm.Convention(relevant_from=np.int64(2), empty=np.float32(0.5), seed=np.int64(3))
+    assert (style.relevant_from, style.empty, style.seed) == (2.0, 0.5, 3)
+    assert all(type(value) in (float, int) for value in (style.relevant_from, style.empty, style.seed))
+    assert cm.convention(str(style)) == style
+
+
+def test_a_discount_may_be_a_function():
+    natural = cm.Convention(discount=lambda place: 1 / np.log(1 + place))
+    got = float(cc.metric("dcg", convention=natural)([1, 2], [2.0, 1.0]))
+    assert got == pytest.approx(1 / np.log(2) + 3 / np.log(3))
+
+
+def test_every_error_survives_a_process_boundary():
+    import concordant.exceptions as ce
+
+    raised = [
+        ce.GradeError(5.0, "row 3", "is high", "lower it.").at(3),
+        ce.MalformedLineError("f.txt", 3, 4, "bad"),
+        ce.NonFiniteError("X", float("nan"), "row 1", 2),
+        ce.LengthMismatchError("y", 1, 2),
+        ce.UnknownNameError("metric", "x", ["y"]),
+        ce.NoStandardizationError("ap", "theorem", "hint"),
+    ]
+    for error in raised:
+        again = pickle.loads(pickle.dumps(error))  # noqa: S301
+        assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
 
 
 def test_zero_one_refuses_grades():
@@ -249,6 +305,12 @@ def test_pd_on_three_grades_has_none_but_two_have():
     assert cc.metric("pd").targets([0, 3, 0, 1, 0], qid=["a", "a", "b", "b", "b"]).tolist() == [0, 1, 0, 1, 0]
 
 
+def test_targets_are_zero_where_the_metric_is_undefined():
+    for name in ("ndcg", "dcg", "p@2", "auc", "wpd", "pd", "eru"):
+        y = [0, 0] if name in ("ndcg", "dcg", "p@2", "eru") else [2, 2]
+        assert cc.metric(name).targets(y).tolist() == [0.0, 0.0], name
+
+
 def test_targets_come_back_in_the_callers_order():
     y, qid = [2, 1, 0], ["b", "a", "b"]
     np.testing.assert_allclose(cc.metric("ndcg").targets(y, qid=qid), [1.0, 1.0, 0.0])
@@ -264,7 +326,7 @@ decisions = st.floats(-3, 3).map(lambda d: round(d, 1))
 def test_comparison_error(y, data, tau):
     d = data.draw(st.lists(decisions, min_size=len(y), max_size=len(y)))
     metric = cc.metric(f"comparison_error(tau={tau})")
-    assert float(metric(y, d)) == pytest.approx(oracles.comparison_error(y, d, tau))
+    assert float(metric(y, d)) == pytest.approx(oracles.comparison_error(y, d, tau), abs=1e-12)
 
 
 @given(y=outcomes, data=st.data())
@@ -276,7 +338,7 @@ def test_comparison_area(y, data):
             assert np.isnan(float(metric(y, d)))
             continue
         want = oracles.comparison_area(y, d, ignore_inversions=kind == "ignored")
-        assert float(metric(y, d)) == pytest.approx(want)
+        assert float(metric(y, d)) == pytest.approx(want, abs=1e-12)
         roc = cm.comparison_roc(y, d, inversions=kind)
         assert roc.area == pytest.approx(want)
         assert (np.diff(roc.false_positive) >= 0).all()
@@ -312,6 +374,12 @@ def test_explain_adds_up_and_names_the_field():
     causes = {row.preset: row.cause.field for row in table.rows[1:]}
     assert causes["lightgbm"] == "empty"
     assert cm.explain("ndcg@3", y[:5], s[:5], presets=["trec_eval"]).rows[1].cause.field == "gain"
+
+
+def test_explain_weighs_queries():
+    y, s, qid = [1, 0, 2, 0], [1.0, 2.0, 2.0, 1.0], [1, 1, 2, 2]
+    table = cm.explain("ndcg", y, s, qid=qid, weights=[1, 0])
+    assert float(table.rows[0].value) == pytest.approx(1 / np.log2(3))
 
 
 def test_explain_says_which_preset_refuses_the_labels():

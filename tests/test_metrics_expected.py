@@ -204,7 +204,10 @@ def test_preferences_pay_when_violated(data):
     )
 
 
-@given(marks=st.lists(st.integers(0, 3).map(float), min_size=1, max_size=6), seed=st.integers(0, 100))
+@given(
+    marks=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, -1e300]), min_size=1, max_size=7),
+    seed=st.integers(0, 100),
+)
 def test_zero_one_on_permutations(marks, seed):
     positions = (np.random.default_rng(seed).permutation(len(marks)) + 1).tolist()
     got = float(cm.metric("zero_one")(Permutations(positions), marks))
@@ -217,7 +220,26 @@ def test_zero_one_on_permutations(marks, seed):
         } | ({1.0} if rule == "worst" else set())
 
 
-def test_err_of_a_long_constant_list_does_not_take_quadratic_time():
+@pytest.mark.parametrize("name", sorted(NEEDS_ALL))
+@given(data=lists, hidden=st.data())
+def test_items_that_are_not_ranked_stand_below_in_pairs(name, data, hidden):
+    labels, marks = data
+    masked = [mark if hidden.draw(st.booleans()) else -math.inf for mark in marks]
+    lowest = [mark if mark > -math.inf else -2e300 for mark in masked]  # below every score drawn
+    if labels:
+        metric = cm.metric(name)
+        assert metric.per_query(labels, masked)[0] == pytest.approx(
+            metric.per_query(labels, lowest)[0], rel=1e-12, nan_ok=True
+        )
+
+
+def test_items_that_are_not_ranked_stand_below_in_orders():
+    metric = cm.metric("zero_one")
+    assert float(metric(Permutations([1, 3, 2]), [1.0, -math.inf, -math.inf])) == 0.5
+    assert float(metric(Permutations([2, 1]), [1.0, -math.inf])) == 1.0
+
+
+def test_err_of_a_long_constant_list():
     n = 100_000
     y = np.zeros(n)
     y[:50] = 4

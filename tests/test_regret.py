@@ -36,13 +36,16 @@ GRADED = {
     "auc": (oracles.auc, 1),
     "pd": (lambda y, order: oracles.pd(lambda i, j: float(y[i] > y[j]), order), 1),
     "wpd": (lambda y, order: oracles.pd(lambda i, j: max(2.0 ** y[i] - 2.0 ** y[j], 0), order), 3),
+    "ndcg[gain=linear,ties=worst]": (lambda y, order: oracles.ndcg(y, order, kind="linear"), 3),
+    "ndcg[ties=best]": (oracles.ndcg, 3),
     "ap": (oracles.ap, 2),
     "err": (oracles.err, 4),
     "err@2": (lambda y, order: oracles.err(y, order, k=2), 4),
     "rr": (oracles.rr, 2),
     "pd on three grades": (lambda y, order: oracles.pd(lambda i, j: float(y[i] > y[j]), order), 2),
 }
-STANDARDIZED = ("dcg", "dcg@2", "ndcg", "ndcg@3", "p@2", "wta", "eru", "auc", "pd", "wpd")
+NOT_STANDARDIZED = ("ap", "err", "err@2", "rr", "pd on three grades")
+STANDARDIZED = tuple(name for name in GRADED if name not in NOT_STANDARDIZED)
 
 
 def draw(rng, highest, n_queries=6, n_labels=3):
@@ -225,3 +228,10 @@ def test_tile_keeps_each_copy_apart():
     assert copies.worse.tolist() == [1, 0, 3, 2]
     assert copies.weights.tolist() == [2, 3, 2, 3]
     assert tile(Permutations([2, 1, 1, 2]), np.array([0, 1]), 2).positions.tolist() == [2, 1, 2, 1]
+
+
+@pytest.mark.parametrize("ties", ["expected", "input", "worst", "best", "id_descending", "random"])
+def test_regret_is_never_negative_whatever_the_tie_rule(ties):
+    even = LabelDistribution(([1, 0], [0, 1]), [[0.5, 0.5]], queries=[0, 0])
+    for scores in ([2.0, 1.0], [1.0, 2.0], [1.0, 1.0]):
+        assert regret(f"ndcg[ties={ties}]", even, scores)[0] >= 0

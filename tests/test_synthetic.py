@@ -46,7 +46,7 @@ def test_equal_seeds_give_equal_data(generator, shuffle):
     assert np.array_equal(one.distribution.probs, two.distribution.probs)
     assert same_label(one.y, two.y)
     assert one.X.shape != other.X.shape or not np.array_equal(one.X, other.X)
-    assert one.distribution.queries.in_order is not shuffle
+    assert (one.distribution.queries.moved is None) is not shuffle
 
 
 @pytest.mark.parametrize("generator", GENERATORS)

@@ -88,7 +88,7 @@ def with_column(**changes):
         (with_column(grade=[1, None, 2]), NonFiniteError, "column 'grade' is nan at row 1"),
         (with_column(grade=["good", "bad", "bad"]), NotNumericError, "column 'grade'"),
         (with_column(grade=[0, 0, -1]), GradeError, "row 2"),
-        (with_column(qid=["a", None, "b"]), NotNumericError, "column 'qid' .* row 1"),
+        (with_column(qid=["a", None, "b"]), LabelError, "column 'qid' has no id at row 1"),
         ({"query": [1], "grade": [1], "f": [1.0]}, UnknownNameError, "unknown column 'qid'.*f, grade, query"),
         ({"qid": [1], "f": [1.0]}, UnknownNameError, "unknown column 'grade'"),
     ],

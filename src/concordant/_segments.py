@@ -30,6 +30,8 @@ def kernel(function: Function) -> Function:
     from numba import njit
 
     compiled: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
+    if not hasattr(compiled, "_cache"):  # NUMBA_DISABLE_JIT: plain Python, for debugging
+        return function
     called = (getattr(value, "sources", ()) for value in function.__globals__.values())
     compiled.sources = frozenset({function.__code__.co_filename}.union(*called))
     stats = [Path(path).stat() for path in sorted(compiled.sources)]
@@ -40,7 +42,7 @@ def kernel(function: Function) -> Function:
 def n_threads() -> int:
     """Threads used by kernels: `CONCORDANT_THREADS`, else the cores this process may use."""
     chosen = os.environ.get("CONCORDANT_THREADS", "")
-    if chosen.isdigit() and int(chosen) > 0:
+    if chosen.isascii() and chosen.isdigit() and int(chosen) > 0:
         return int(chosen)
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 __all__ = [
     "ChecksumError",
@@ -27,6 +27,20 @@ __all__ = [
 
 class ConcordantError(ValueError):
     """Base of every error raised on bad input."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rebuilt from the finished message: the arguments of the subclasses are gone by then.
+        return rebuilt, (type(self), self.args, self.__dict__)
+
+
+def rebuilt(
+    kind: type[ConcordantError], args: tuple[object, ...], state: dict[str, object]
+) -> ConcordantError:
+    """Give an error back from another process."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class RowError(ConcordantError):

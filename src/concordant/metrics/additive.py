@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,19 +11,21 @@ import numpy as np
 from concordant._segments import segment_sum
 from concordant.exceptions import ParameterError
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, Measured, Rows, refuse_grades_above
+from concordant.metrics.gains import ABOVE, BINARY, EXP2, LINEAR
+from concordant.metrics.metric import (
+    HIGHEST_EXP2,
+    HIGHEST_GAIN,
+    GradedMetric,
+    Measured,
+    Rows,
+    refuse_grades_above,
+)
+from concordant.supervision.columns import check_grades, check_lengths, check_nonnegative
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
-from concordant.types import BoolArray, FloatArray
+from concordant.types import ArrayLike, BoolArray, FloatArray
 
 __all__ = ["DCG", "ERU", "NDCG", "Additive", "Precision"]
-
-LINEAR, EXP2, BINARY, ABOVE = (
-    0,
-    1,
-    2,
-    3,
-)  # the kernels' kinds of gain; not imported from there: that costs numba
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,14 +37,16 @@ class Additive(GradedMetric):
         return (EXP2 if self.convention.gain == "exp2" else LINEAR), 0.0
 
     def discounts(self, places: int) -> FloatArray:
-        """Discount of each of the first places: 1/log2(1 + place), or MSLR's 1, 1, 1/log2(place)."""
-        shift = 1 if self.convention.discount == "log2" else 0
-        discounts: FloatArray = 1.0 / np.log2(np.maximum(np.arange(1, places + 1) + shift, 2))
+        """Discount of the first places: 1/log2(1 + place), MSLR's 1, 1, 1/log2(place), or a user's."""
+        rule, numbers = self.convention.discount, np.arange(1, places + 1)
+        if callable(rule):
+            return check_discounts(rule(numbers), places)
+        discounts: FloatArray = 1.0 / np.log2(np.maximum(numbers + (rule == "log2"), 2))
         return discounts
 
     def usable(self, grades: FloatArray) -> FloatArray:
         """Apply a user's gain; refuse grades whose 2^grade overflows."""
-        return usable_gains(self, grades) if self.gain()[0] in (EXP2, LINEAR) else grades
+        return usable_gains(self, grades)
 
     def sums(self, rows: Rows) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Value of each query, its best value (normalised metrics) or highest gain (others), and ties."""
@@ -71,13 +76,26 @@ class Additive(GradedMetric):
         return self.gains(queries.gather(self.usable(labels.values)))
 
 
+def check_discounts(given: ArrayLike, places: int) -> FloatArray:
+    """One discount >= 0 per place, none above the one before: else the best list is not the sorted one."""
+    discounts = check_nonnegative(given, "discount", "place")
+    check_lengths("the list of places", places, discount=discounts)
+    if (np.diff(discounts) > 0).any():
+        raise ParameterError("discount", discounts[:5].tolist(), "not rising with the place")
+    return discounts
+
+
 def usable_gains(metric: GradedMetric, grades: FloatArray) -> FloatArray:
-    """Apply a user's gain function; refuse grades whose 2^grade overflows."""
-    if callable(metric.convention.gain):
-        return Grades(metric.convention.gain(grades)).values  # type: ignore[no-any-return]
+    """Apply a user's gain function; refuse grades whose gains overflow when they are added up."""
     if metric.convention.gain == "exp2":
         hint = "grades are small whole numbers; for raw counts use gain='linear'."
         refuse_grades_above(grades, HIGHEST_EXP2, "makes 2^grade overflow", hint)
+        return grades
+    if callable(metric.convention.gain):
+        gains = check_grades(metric.convention.gain(grades), "gain")
+        check_lengths("y", len(grades), gain=gains)
+        grades = gains
+    refuse_grades_above(grades, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
     return grades
 
 
@@ -161,6 +179,10 @@ class Precision(Additive):
         """1 for a relevant item."""
         return BINARY, self.convention.relevant_from
 
+    def usable(self, grades: FloatArray) -> FloatArray:
+        """Any grade: it counts as relevant or not."""
+        return grades
+
     def discounts(self, places: int) -> FloatArray:
         """Every place counts the same."""
         return np.ones(places)
@@ -200,12 +222,19 @@ class ERU(Additive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.w > 1:
-            raise ParameterError("w", self.w, "a half-life > 1")
+        if not 1 < self.w < math.inf:
+            raise ParameterError("w", self.w, "a finite half-life > 1")
+        if not math.isfinite(self.v):
+            raise ParameterError("v", self.v, "a finite grade")
 
     def gain(self) -> tuple[int, float]:
         """How far the grade lies above the neutral one."""
-        return ABOVE, self.v
+        return ABOVE, float(self.v)
+
+    def usable(self, grades: FloatArray) -> FloatArray:
+        """Refuse grades that overflow when they are added up."""
+        refuse_grades_above(grades, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
+        return grades
 
     def discounts(self, places: int) -> FloatArray:
         """Halves every w - 1 places."""

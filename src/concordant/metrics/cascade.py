@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from concordant.exceptions import NoStandardizationError
-from concordant.metrics.additive import BINARY, EXP2, LINEAR
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.metric import GradedMetric, Measured, Rows, refuse_grades_above
+from concordant.metrics.gains import BINARY, EXP2, LINEAR
+from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, Measured, Rows, refuse_grades_above
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
 from concordant.types import FloatArray
@@ -134,7 +134,9 @@ class ERR(Cascade):
         if highest == "probability":
             hint = "this convention reads grades as probabilities."
             refuse_grades_above(grades, 1.0, "is no probability", hint)
-        elif highest != "data":
+            return grades
+        refuse_grades_above(grades, HIGHEST_EXP2, "makes 2^grade overflow", "grades are small numbers.")
+        if highest != "data":
             hint = "set max_grade in the convention: metric('err', convention='max_grade=...')."
             refuse_grades_above(grades, float(highest), f"is above max_grade={highest:g}", hint)
         return grades

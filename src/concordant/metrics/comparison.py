@@ -14,7 +14,7 @@ import numpy as np
 from concordant._segments import segment_sum
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.metric import Metric
-from concordant.supervision.columns import check_column, check_lengths, check_scores
+from concordant.supervision.columns import check_column, check_lengths, refuse
 from concordant.supervision.labels import Comparisons, check_outcome
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -118,8 +118,10 @@ def comparison_roc(y: ArrayLike, decision: ArrayLike, *, inversions: str = "erro
     1.0
     """
     outcomes = check_outcomes(y)
-    decisions = check_scores(check_column(decision, "decision"), len(outcomes))
+    decisions = check_column(decision, "decision")
     check_lengths("y", len(outcomes), decision=decisions)
+    if (bad := np.isnan(decisions)).any():
+        refuse(bad, decisions, "decision", "every pair needs a decision value.")
     ties, differences = int((outcomes == 0).sum()), int((outcomes != 0).sum())
     if not ties or not differences:
         problem = f"a ROC curve needs ties and differences; seen {ties} and {differences}"

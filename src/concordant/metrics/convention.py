@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,8 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
     "max_grade": ("data", "probability"),
     "short_list": ("all", "zero"),
 }
-NUMERIC = ("empty", "empty_ap", "max_grade", "relevant_from", "seed")  # fields that may also be a number
+NUMERIC = ("empty", "empty_ap", "max_grade", "relevant_from")  # fields that may also be a number
+FUNCTIONS = ("gain", "discount")  # fields that may also be a function
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +39,16 @@ class Convention:
     gain
         `"exp2"` (2^y - 1), `"linear"` (y), or a function of the array of grades.
     discount
-        `"log2"` (1/log2(1 + position)), or `"mslr"` (1, 1, then 1/log2(position)).
+        `"log2"` (1/log2(1 + position)), `"mslr"` (1, 1, then 1/log2(position)), or a function of the array of
+        positions 1, 2, ... that does not rise (another base or shape).
     ties
         Value under tied scores: `"expected"` over all orders (closed form), or the order of `"input"` rows,
         `"worst"` or `"best"` (by grade), `"id_descending"` (by docid, else by row), `"random"` (by `seed`).
+    empty_ap
+        What AP gives for a query without a relevant item, where a tool treats it apart; None: as `empty`.
     empty
         Query without a relevant item: `"skip"` (and count it), `"nan"`, or the number that stands for 0/0 in
         NDCG, AP and AUC. Metrics that are defined there (DCG, P, RR, ERR, ERU: 0) keep their 0.
-    empty_ap
-        The same for AP alone, where a tool treats it apart; None: as `empty`.
     ap_denominator
         AP@k divides by the number of relevant items (`"relevant"`), by min(relevant, k) (`"min"`), by those
         found in the first k (`"found"`), or ignores k altogether (`"uncut"`).
@@ -70,7 +73,7 @@ class Convention:
     """
 
     gain: str | Callable[[Any], Any] = "exp2"
-    discount: str = "log2"
+    discount: str | Callable[[Any], Any] = "log2"
     ties: str = "expected"
     empty_ap: str | float | None = None
     empty: str | float = "skip"
@@ -83,16 +86,7 @@ class Convention:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            self._check(field.name, getattr(self, field.name))
-
-    def _check(self, name: str, value: object) -> None:
-        """Refuse a value that the field's table does not list."""
-        words = ALLOWED.get(name, ())
-        number = name in NUMERIC and isinstance(value, (int, float)) and math.isfinite(value)
-        free = (name == "gain" and callable(value)) or (name == "empty_ap" and value is None)
-        if not (value in words or number or free):
-            options = [repr(word) for word in words] + ["a finite number"] * (name in NUMERIC)
-            raise ParameterError(name, value, " or ".join(options) + " or a function" * (name == "gain"))
+            object.__setattr__(self, field.name, checked(field.name, getattr(self, field.name)))
 
     def replace(self, **changes: Any) -> Convention:
         """Give the same convention with these fields changed."""
@@ -114,6 +108,22 @@ class Convention:
 
     def __repr__(self) -> str:
         return f"Convention({str(self)!r})"
+
+
+def checked(field: str, value: Any) -> Any:
+    """Give the value as the field keeps it, numbers as float; refuse what the field's table does not list."""
+    words = ALLOWED.get(field, ())
+    if isinstance(value, str) and value in words:
+        return value
+    if (field in FUNCTIONS and callable(value)) or (field == "empty_ap" and value is None):
+        return value
+    if field == "seed" and isinstance(value, numbers.Integral) and int(value) >= 0:
+        return int(value)
+    if field in NUMERIC and isinstance(value, numbers.Real) and math.isfinite(value):
+        return float(value)
+    options = [repr(word) for word in words] + ["a finite number"] * (field in NUMERIC)
+    options += ["a function"] * (field in FUNCTIONS) + ["a whole number >= 0"] * (field == "seed")
+    raise ParameterError(field, value, " or ".join(options))
 
 
 def written(value: object) -> str:
@@ -186,9 +196,9 @@ def convention(spec: str | Convention) -> Convention:
 
 def read_value(field: str, text: str) -> str | float | int | None:
     """Give the value a field's text stands for: a number where the field takes one, else the word."""
-    if text == "None":
+    if text.lower() == "none":
         return None
-    if field not in NUMERIC or text in ALLOWED.get(field, ()):
+    if field not in (*NUMERIC, "seed") or text in ALLOWED.get(field, ()):
         return text
     try:
         return int(text) if field == "seed" else float(text)

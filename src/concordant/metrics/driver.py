@@ -9,7 +9,7 @@ import numpy as np
 
 from concordant._segments import run_chunks
 from concordant.metrics.metric import Rows
-from concordant.supervision.labels import frozen
+from concordant.supervision.columns import frozen
 from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["cutoff", "run_metric"]
@@ -32,9 +32,9 @@ def run_metric(
     from concordant.metrics.kernels.head import LONG
     from concordant.metrics.kernels.selection import SELECT
 
-    offsets, strict = rows.offsets, rows.strict
-    # A writeable array would be compiled for once more.
-    scores, grades = frozen(rows.scores), frozen(rows.grades)
+    strict = rows.strict
+    # Writeable arrays would be compiled for once more.
+    scores, grades, offsets = frozen(rows.scores), frozen(rows.grades), frozen(rows.offsets)
     long = np.flatnonzero(np.diff(offsets) >= LONG) if k > SELECT else np.empty(0, np.int64)
     presorted = np.empty(len(scores) if long.size else 0, np.int64)
     n_queries = len(offsets) - 1

@@ -90,6 +90,7 @@ def explain(
     *,
     qid: ArrayLike = None,
     docid: ArrayLike = None,
+    weights: ArrayLike = None,
     presets: Iterable[str] = tuple(PRESETS),
 ) -> Explanation:
     """Tabulate a metric under every preset, and name the fields that move the number.
@@ -100,7 +101,7 @@ def explain(
 
     Parameters
     ----------
-    metric, y, scores, qid, docid
+    metric, y, scores, qid, docid, weights
         As for a call of the metric.
     presets
         Conventions to compare with: presets, or changed ones (`"lightgbm,empty=0"`).
@@ -117,7 +118,7 @@ def explain(
     queries = None if qid is None else Queries.from_ids(qid) if not isinstance(qid, Queries) else qid
 
     def value(convention: Convention) -> MetricValue:
-        return read_metric(base, convention=convention)(y, scores, qid=queries, docid=docid)
+        return read_metric(base, convention=convention)(y, scores, qid=queries, docid=docid, weights=weights)
 
     first = Row(str(base.convention), value(base.convention))
     chosen = {name: read_convention(name) for name in presets}

@@ -12,12 +12,11 @@ from concordant.exceptions import (
     GradeError,
     LabelError,
     LengthMismatchError,
-    NonFiniteError,
     NoStandardizationError,
     ParameterError,
 )
 from concordant.metrics.convention import PRESETS, Convention, written
-from concordant.supervision.columns import check_column, check_ids, check_lengths, check_scores
+from concordant.supervision.columns import check_ids, check_lengths, check_nonnegative, check_scores
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["GradedMetric", "Measured", "Metric", "MetricValue", "Rows"]
 
 HIGHEST_EXP2 = 1000  # 2^grade, summed over any list that fits in memory, stays below the largest double
+HIGHEST_GAIN = 2.0**HIGHEST_EXP2
 
 
 class MetricValue(float):
@@ -144,9 +144,8 @@ class Metric:
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
         """Give r(y) by sorted row; metrics without one name the theorem."""
         del labels, queries
-        raise NoStandardizationError(
-            str(self), "none is known for every distribution", "see THEORY, section 3."
-        )
+        hint = "name a metric of grades, such as ndcg."
+        raise NoStandardizationError(str(self), "none is known for every distribution of its labels", hint)
 
     @property
     def empty_rule(self) -> str | float:
@@ -200,13 +199,9 @@ class Metric:
 
 def check_weights(weights: ArrayLike, n_queries: int) -> FloatArray:
     """One weight >= 0 per query, not all 0."""
-    values = check_column(weights, "weights")
+    values = check_nonnegative(weights, "weights", "query")
     if len(values) != n_queries:
         raise LengthMismatchError("weights", len(values), n_queries, "the data, counted in queries,")
-    bad = ~np.isfinite(values) | (values < 0)
-    if bad.any():
-        query = int(np.argmax(bad))
-        raise NonFiniteError("weights", values[query], f"query {query}", int(bad.sum()), "weights are >= 0.")
     if not values.sum() > 0:
         raise ParameterError("weights", "all 0", "positive for at least one query")
     return values
@@ -256,7 +251,7 @@ class GradedMetric(Metric):
             return y
         if type(y).__name__ in ("Preferences", "Permutations"):
             raise LabelError(f"{self.name} reads grades, not {type(y).__name__}", "pass one grade per row.")
-        return Grades(y)
+        return Grades.passing(y)
 
     def evaluate(
         self, labels: Grades, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
-from concordant.exceptions import LabelError, NoStandardizationError
-from concordant.metrics.additive import BINARY, EXP2, LINEAR, usable_gains
+from concordant.exceptions import LabelError, NoStandardizationError, ParameterError
+from concordant.metrics.additive import usable_gains
 from concordant.metrics.driver import cutoff, run_metric
+from concordant.metrics.gains import BINARY, EXP2, LINEAR
 from concordant.metrics.metric import GradedMetric, Measured, Metric, Rows
 from concordant.supervision.labels import Grades, Permutations, Preferences
 from concordant.supervision.queries import Queries
@@ -27,6 +28,10 @@ class Discordance(GradedMetric):
     """Weight of the preferred items that stand below less preferred ones; half of it under a tied score."""
 
     weighted: ClassVar[bool] = False  # by the difference of the gains
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            raise ParameterError("k", self.k, f"left out: {self.name} reads every pair of the list")
 
     def gain(self) -> tuple[int, float]:
         """Kind of gain whose order decides which pairs count, and its parameter."""
@@ -138,7 +143,10 @@ class WPD(PD):
         if isinstance(labels, Preferences):
             return super().standardize(labels, queries)
         grades = queries.gather(self.usable(labels.values))
-        return np.exp2(grades) - 1.0 if self.gain()[0] == EXP2 else grades
+        lowest = segment_reduce(np.minimum, grades, queries.offsets)
+        highest = segment_reduce(np.maximum, grades, queries.offsets)
+        gains = np.exp2(grades) - 1.0 if self.gain()[0] == EXP2 else grades
+        return np.where(np.repeat(lowest < highest, queries.sizes), gains, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,15 +208,16 @@ class ZeroOne(Metric):
         """1 - probability of the observed order, which a score that rises along it makes impossible."""
         codes, rule = queries.codes, self.convention.ties
         observed = np.lexsort((labels.grouped(queries), codes))
-        steps = np.diff(queries.gather(scores)[observed])
+        ordered = queries.gather(scores)[observed]
+        rises, same = ordered[1:] > ordered[:-1], ordered[1:] == ordered[:-1]  # -inf equals -inf
         if rule in ("expected", "worst", "best"):
-            keeps = np.full(len(steps), rule != "worst")
+            keeps = np.full(len(same), rule != "worst")
         else:
             keeps = np.diff(tie_places(self, queries, docid)[observed]) > 0
         within = np.diff(codes) == 0
-        lost = within & ((steps > 0) | ((steps == 0) & ~keeps))
+        lost = within & (rises | (same & ~keeps))
         wrong = np.bincount(codes[1:][lost], minlength=queries.n_queries) > 0
-        chance = tie_chance(within & (steps == 0), queries) if rule == "expected" else 1.0
+        chance = tie_chance(within & same, queries) if rule == "expected" else 1.0
         return np.where(wrong, 1.0, 1.0 - chance), queries.sizes > 0
 
 

@@ -36,7 +36,6 @@ METRICS: Mapping[str, type[Metric]] = {
     )
 }
 ALIASES: Mapping[str, str] = {"map": "ap", "mrr": "rr", "precision": "p", "wta": "p@1"}
-UNCUT = ("pd", "wpd", "auc")  # graded metrics that read every pair: a cutoff has no meaning
 
 FORM = re.compile(
     r"(?P<name>[a-z_]+)\s*(?:\((?P<arguments>[^()]*)\))?\s*(?:@(?P<k>[^\[]*))?\s*(?:\[(?P<convention>.*)\])?",
@@ -75,6 +74,8 @@ def metric(spec: str | Metric, *, convention: str | Convention | None = None) ->
     if name not in METRICS:
         raise UnknownNameError("metric", name, [*METRICS, *ALIASES])
     given = arguments(METRICS[name], found["arguments"] or "")
+    if fixed and places is not None:
+        raise ParameterError("metric", spec, f"without a cutoff: {found['name']} is {name}@{fixed}")
     if fixed or places is not None:
         given["k"] = read_cutoff(name, spec, fixed or places)
     style = convention if convention is not None else found["convention"] or "concordant"
@@ -86,9 +87,10 @@ read_convention = convention  # `metric` has a parameter of that name
 
 def read_cutoff(name: str, spec: object, text: str) -> int:
     """Give k as a whole number, for metrics that have one."""
-    if name in UNCUT or not issubclass(METRICS[name], GradedMetric):
+    if not issubclass(METRICS[name], GradedMetric):
         raise ParameterError("metric", spec, f"without a cutoff: {name} reads the whole list")
-    if not text.strip().isdigit() or int(text) < 1:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and int(digits) >= 1):
         raise ParameterError("k", text, "a whole number >= 1")
     return int(text)
 

@@ -6,6 +6,7 @@ narwhals. Nothing is copied that already has the right type.
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from concordant.exceptions import (
     EmptyDataError,
     GradeError,
+    LabelError,
     LengthMismatchError,
     NonFiniteError,
     NotNumericError,
@@ -23,7 +25,16 @@ from concordant.types import ArrayLike, BoolArray, FloatArray
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_numpy", "check_column", "check_grades", "check_ids", "check_lengths", "check_scores"]
+__all__ = [
+    "as_numpy",
+    "check_column",
+    "check_grades",
+    "check_ids",
+    "check_lengths",
+    "check_nonnegative",
+    "check_scores",
+    "frozen",
+]
 
 
 def as_numpy(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -73,22 +84,50 @@ def numbers_from_objects(array: NDArray[Any], name: str) -> FloatArray:
     return array.astype(np.float64)
 
 
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Give a read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def check_nonnegative(values: ArrayLike, name: str, unit: str) -> FloatArray:
+    """Give one finite number >= 0 per unit (row, query, preference)."""
+    numbers = check_column(values, name)
+    bad = ~np.isfinite(numbers) | (numbers < 0)
+    if bad.any():
+        first, hint = int(np.argmax(bad)), f"{name} are finite and >= 0."
+        raise NonFiniteError(name, float(numbers[first]), f"{unit} {first}", int(bad.sum()), hint)
+    return numbers
+
+
 def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
-    """Give one id per row: integers or text; missing ids are refused."""
+    """Give one id per row: integers or text; missing ids, and numbers among text, are refused."""
+    if isinstance(values, (list, tuple)) and any(isinstance(value, str) for value in values):
+        values = np.array(values, dtype=object)  # as text, numpy would make numbers and None text too
     array = as_numpy(values, name)
     if array.ndim != 1:
         raise ShapeError(name, array.shape, "one id per row")
     if array.dtype.kind == "f" and (bad := np.flatnonzero(~np.isfinite(array))).size:
-        raise NonFiniteError(name, float(array[bad[0]]), f"row {bad[0]}", bad.size, "give every row an id.")
+        raise no_id(name, int(bad[0]))
     if array.dtype.kind == "O":
-        missing = [row for row, value in enumerate(array.tolist()) if value is None or value != value]  # noqa: PLR0124
-        if missing:
-            raise NotNumericError(name, f"row {missing[0]} has no id")
-        array = np.asarray(array.tolist())  # one common type, so that ids can be compared
+        ids = array.tolist()
+        for row, value in enumerate(ids):
+            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:  # noqa: PLR0124
+                raise no_id(name, row)
+            if isinstance(value, str) != isinstance(ids[0], str):
+                problem = f"{name} mixes text and numbers: row 0 is {ids[0]!r}, row {row} is {value!r}"
+                raise LabelError(problem, "give every id as the same type.")
+        array = np.asarray(ids)  # one common type, so that ids can be compared
     return array
 
 
-def check_lengths(reference: str, n_rows: int, **columns: NDArray[Any] | None) -> None:
+def no_id(name: str, row: int) -> LabelError:
+    """Say which row lacks an id."""
+    return LabelError(f"{name} has no id at row {row}", "give every row an id, or drop it.")
+
+
+def check_lengths(reference: str, n_rows: int, **columns: Sized | None) -> None:
     """Refuse columns that do not have one entry per row."""
     for name, column in columns.items():
         if column is not None and len(column) != n_rows:

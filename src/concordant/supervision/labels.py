@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concordant.exceptions import LabelError, NonFiniteError, ParameterError, ShapeError
-from concordant.supervision.columns import check_column, check_grades, check_ids, check_lengths
+from concordant.exceptions import EmptyDataError, LabelError, ParameterError, ShapeError
+from concordant.supervision.check import check_features
+from concordant.supervision.columns import (
+    check_column,
+    check_grades,
+    check_ids,
+    check_lengths,
+    check_nonnegative,
+    frozen,
+)
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -19,21 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["Comparisons", "Grades", "Permutations", "Preferences"]
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only view, so that a checked label cannot be changed behind the check."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def check_indices(values: ArrayLike, name: str, n_rows: int) -> IntArray:
-    """Whole numbers that are rows of the data."""
+def check_whole(values: ArrayLike, name: str, least: int, most: int, hint: str) -> IntArray:
+    """Whole numbers between two bounds."""
     numbers = check_column(values, name)
-    whole = numbers.astype(np.int64) if np.isfinite(numbers).all() else np.full(len(numbers), -1)
-    bad = np.flatnonzero((whole != numbers) | (whole < 0) | (whole >= n_rows))
+    whole = numbers.astype(np.int64) if np.isfinite(numbers).all() else np.full(len(numbers), least - 1)
+    bad = np.flatnonzero((whole != numbers) | (whole < least) | (whole > most))
     if bad.size:
-        problem = f"{name}[{bad[0]}] = {numbers[bad[0]]:g} is no row of the data, which has {n_rows} rows"
-        raise LabelError(problem, "give row numbers, counted from 0.")
+        problem = f"{name}[{bad[0]}] = {numbers[bad[0]]:g} is no whole number from {least} to {most}"
+        raise LabelError(problem, hint)
     return whole
 
 
@@ -57,7 +58,14 @@ class Grades:
     values: ArrayLike
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", frozen(check_grades(self.values)))
+        object.__setattr__(self, "values", frozen(check_grades(self.values).copy()))
+
+    @classmethod
+    def passing(cls, values: ArrayLike) -> Grades:
+        """Checked but not copied: for a call that ends before the caller can change them."""
+        grades = cls.__new__(cls)
+        object.__setattr__(grades, "values", frozen(check_grades(values)))
+        return grades
 
     def __len__(self) -> int:
         return len(self.values)
@@ -91,17 +99,16 @@ class Preferences:
     weights: ArrayLike = None
 
     def __post_init__(self) -> None:
-        better = check_indices(self.better, "better", self.n_rows)
-        worse = check_indices(self.worse, "worse", self.n_rows)
+        if self.n_rows < 1:
+            raise ParameterError("n_rows", self.n_rows, "the number of rows of the data, >= 1")
+        hint = f"give rows of the data, which has {self.n_rows}, counted from 0."
+        better = check_whole(self.better, "better", 0, self.n_rows - 1, hint)
+        worse = check_whole(self.worse, "worse", 0, self.n_rows - 1, hint)
         given = np.ones(len(better)) if self.weights is None else self.weights
-        weights = check_column(given, "weights")
+        weights = check_nonnegative(given, "weights", "preference").copy()
         check_lengths("better", len(better), worse=worse, weights=weights)
         if (same := np.flatnonzero(better == worse)).size:
             raise LabelError(f"preference {same[0]} compares row {better[same[0]]} with itself", "drop it.")
-        bad = ~np.isfinite(weights) | (weights < 0)
-        if bad.any():
-            where = f"preference {np.argmax(bad)}"
-            raise NonFiniteError("weights", weights[bad][0], where, bad.sum(), "weights are finite and >= 0.")
         for name, array in (("better", better), ("worse", worse), ("weights", weights)):
             object.__setattr__(self, name, frozen(array))
 
@@ -147,6 +154,7 @@ class Preferences:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
+        queries = Queries.of(queries, self.n_rows, "the preferences")
         better, worse, weights, _ = self.grouped(queries)
         shape = (queries.n_rows, queries.n_rows)
         graph = coo_array((weights, (better, worse)), shape=shape).tocsr()
@@ -170,9 +178,11 @@ class Permutations:
 
     def __post_init__(self) -> None:
         numbers = check_column(self.positions, "positions")
-        object.__setattr__(
-            self, "positions", frozen(check_indices(numbers - 1, "positions - 1", len(numbers)) + 1)
-        )
+        if not numbers.size:
+            raise EmptyDataError("positions")
+        hint = "give the position of each row in its query, counted from 1 (best)."
+        positions = check_whole(numbers, "positions", 1, len(numbers), hint)
+        object.__setattr__(self, "positions", frozen(positions))
 
     @classmethod
     def from_orders(cls, orders: Iterable[Sequence[int]]) -> Permutations:
@@ -230,7 +240,7 @@ class Comparisons:
         outcome = check_outcome(self.outcome)
         check_lengths("left", len(left), right=right, outcome=outcome)
         items, codes = np.unique(np.concatenate((left, right)), return_inverse=True)
-        columns = {"left": left, "right": right, "outcome": outcome, "items": items}
+        columns = {"left": left.copy(), "right": right.copy(), "outcome": outcome, "items": items}
         codes_of = {"left_codes": codes[: len(left)], "right_codes": codes[len(left) :]}
         for name, array in (columns | codes_of).items():
             object.__setattr__(self, name, frozen(array))
@@ -240,7 +250,7 @@ class Comparisons:
 
     def pairs(self, features: ArrayLike) -> FloatArray:
         """Both sides' features, shape (n_pairs, 2, n_features); row k of `features` describes `items[k]`."""
-        table = np.asarray(features, dtype=np.float64)
-        if table.ndim != 2 or len(table) != len(self.items):
+        table = check_features(features).astype(np.float64, copy=False)
+        if len(table) != len(self.items):
             raise ShapeError("features", table.shape, f"one row for each of the {len(self.items)} items")
         return np.stack((table[self.left_codes], table[self.right_codes]), axis=1)

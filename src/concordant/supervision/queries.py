@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from concordant.exceptions import EmptyDataError, LengthMismatchError, ParameterError, RowError
-from concordant.supervision.columns import check_ids
+from concordant.exceptions import (
+    ConcordantError,
+    EmptyDataError,
+    LengthMismatchError,
+    ParameterError,
+    RowError,
+)
+from concordant.supervision.columns import check_ids, frozen
 from concordant.types import ArrayLike, IntArray
 
 if TYPE_CHECKING:
@@ -39,6 +45,12 @@ class Queries:
     offsets: IntArray
     ids: NDArray[Any]
     moved: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", frozen(self.offsets))
+        object.__setattr__(self, "ids", frozen(self.ids))
+        if self.moved is not None:
+            object.__setattr__(self, "moved", frozen(self.moved))
 
     @classmethod
     def from_ids(cls, qid: ArrayLike) -> Queries:
@@ -84,11 +96,6 @@ class Queries:
         if queries.n_rows != n_rows:
             raise LengthMismatchError("qid", queries.n_rows, n_rows, reference)
         return queries
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the caller's rows already stand in sorted order."""
-        return self.moved is None
 
     @property
     def order(self) -> IntArray:
@@ -196,7 +203,7 @@ def naming_query(qid: ArrayLike) -> Iterator[None]:
         yield
     except RowError as error:
         if error.row is not None and qid is not None:
-            queries = qid if isinstance(qid, Queries) else Queries.from_ids(qid)
-            if error.row < queries.n_rows:
+            with suppress(ConcordantError, IndexError):  # a bad qid must not hide this error
+                queries = qid if isinstance(qid, Queries) else Queries.from_ids(qid)
                 error.in_query(queries.ids[queries.scatter(queries.codes)[error.row]].item())
         raise

@@ -51,7 +51,7 @@ class Bayes:
     values
         Best expected value of the metric, per query.
     scores
-        Scores per row, in the caller's order, whose ranking attains it.
+        Scores per row, in the caller's order; every ranking by them attains it, however it breaks ties.
     """
 
     values: FloatArray
@@ -104,7 +104,19 @@ def bayes(metric: RankingMetric | str, distribution: LabelDistribution) -> Bayes
         scores = distribution.mean_per_row(lambda label: chosen.targets(label, qid=distribution.queries))
     except NoStandardizationError as missing:
         scores = enumerated(chosen, distribution, missing)
-    return Bayes(expected(chosen, distribution, scores), scores)
+    return Bayes(expected(chosen, distribution, strict(scores, distribution.queries)), scores)
+
+
+def strict(scores: FloatArray, queries: Queries) -> FloatArray:
+    """Scores of the same order without ties, so that no tie rule touches the best value.
+
+    >>> strict(np.array([0.5, 0.5, 0.9]), Queries.from_sizes([3])).tolist()
+    [2.0, 1.0, 3.0]
+    """
+    order = np.lexsort((-queries.gather(scores), queries.codes))
+    places = np.empty(len(order))
+    places[order] = np.arange(len(order)) - np.repeat(queries.offsets[:-1], queries.sizes)
+    return queries.scatter(queries.n_rows - places)
 
 
 def regret(metric: RankingMetric | str, distribution: LabelDistribution, scores: ArrayLike) -> FloatArray:
@@ -120,10 +132,11 @@ def regret(metric: RankingMetric | str, distribution: LabelDistribution, scores:
     [0.5]
     """
     chosen = resolved(metric)
-    gap = bayes(chosen, distribution).values - expected(chosen, distribution, scores)
+    best = bayes(chosen, distribution).values
+    gap = best - expected(chosen, distribution, scores)
     gap = gap if chosen.greater_is_better else -gap
     # Only rounding is removed: anything more negative would be a defect and should be seen.
-    return np.where(np.abs(gap) < ROUNDING, 0.0, gap)
+    return np.where(np.abs(gap) <= ROUNDING * np.maximum(np.abs(best), 1.0), 0.0, gap)
 
 
 def comparison_regret(probabilities: ArrayLike, predictions: ArrayLike) -> FloatArray:
@@ -152,12 +165,16 @@ def comparison_regret(probabilities: ArrayLike, predictions: ArrayLike) -> Float
 
 
 def resolved(metric: RankingMetric | str) -> RankingMetric:
-    """Give the metric itself, or the one of this name."""
-    if not isinstance(metric, str):
-        return metric
+    """Give the metric itself, or the one of this name.
+
+    A ranking cannot know the grades: tie rules that look at them (worst, best) become the mean over orders.
+    """
+    from concordant.metrics import Metric
     from concordant.metrics import metric as by_name
 
-    named: RankingMetric = by_name(metric)
+    named = by_name(metric) if isinstance(metric, str) else metric
+    if isinstance(named, Metric) and named.convention.ties in ("worst", "best"):
+        named = by_name(named, convention=named.convention.replace(ties="expected"))
     return named
 
 

@@ -7,14 +7,11 @@ import math
 import numpy as np
 
 from concordant._segments import kernel
+from concordant.metrics.gains import ABOVE, BINARY, LINEAR
 from concordant.metrics.kernels.selection import SELECT, select_head
 from concordant.types import FloatArray, IntArray
 
 __all__ = [
-    "ABOVE",
-    "BINARY",
-    "EXP2",
-    "LINEAR",
     "LONG",
     "block_end",
     "gain_of",
@@ -26,7 +23,6 @@ __all__ = [
 ]
 
 # Plain loops throughout: numba takes seconds to compile np.sort, np.argsort, np.unique or a slice assignment.
-LINEAR, EXP2, BINARY, ABOVE = 0, 1, 2, 3  # kinds of gain; the parameter is the threshold of the last two
 LONG = 128  # from this length numpy's sort beats ours (35 against 38 ns per row; 16 against 47 at 256)
 
 

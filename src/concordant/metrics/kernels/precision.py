@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from concordant._segments import kernel
-from concordant.metrics.kernels.head import BINARY, block_end, gain_of, has_ties, head, scratch
+from concordant.metrics.gains import BINARY
+from concordant.metrics.kernels.head import block_end, gain_of, has_ties, head, scratch
 from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["average_precision_chunk"]

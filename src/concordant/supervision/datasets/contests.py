@@ -10,6 +10,7 @@ import numpy as np
 from concordant.supervision.datasets.dataset import ComparisonData, Dataset, Options
 from concordant.supervision.datasets.loaders import table_of
 from concordant.supervision.labels import Comparisons
+from concordant.supervision.readers.tables import read_comparisons
 from concordant.types import FloatArray
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ __all__ = [
     "read_worldcup",
 ]
 
-WINNERS = {"left": -1, "tie": 0, "right": 1}
-RESULTS = {"1-0": -1, "1/2-1/2": 0, "0-1": 1}
-
 
 def read_chess(_dataset: Dataset, paths: list[Path], _options: Options) -> ComparisonData:
     """Games, white on the left; features: rating before the game, and who has the first move."""
@@ -41,7 +39,7 @@ def read_chess(_dataset: Dataset, paths: list[Path], _options: Options) -> Compa
 def read_worldcup(_dataset: Dataset, paths: list[Path], _options: Options) -> ComparisonData:
     """Games, white on the left; features as for the other chess set."""
     games = table_of(paths[0])
-    outcome = np.array([RESULTS[result] for result in games["result"].to_pylist()])
+    outcome = read_comparisons(games, left="white", right="black", outcome="result").outcome
     return chess(games, outcome, "whiteelo", "blackelo")
 
 
@@ -106,10 +104,7 @@ def read_pudding(_dataset: Dataset, paths: list[Path], _options: Options) -> Com
 def read_votes(_dataset: Dataset, paths: list[Path], _options: Options) -> ComparisonData:
     """Judgements between the answers of two models to one prompt."""
     votes = table_of(paths[0])
-    outcome = np.array([WINNERS[winner] for winner in votes["winner"].to_pylist()])
-    return ComparisonData(
-        Comparisons(column(votes, "left"), column(votes, "right"), outcome), extras={"rows": votes}
-    )
+    return ComparisonData(read_comparisons(votes, outcome="winner"), extras={"rows": votes})
 
 
 def read_svmcompare(_dataset: Dataset, paths: list[Path], _options: Options) -> ComparisonData:

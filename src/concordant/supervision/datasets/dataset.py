@@ -40,7 +40,7 @@ class Dataset:
     name, title
         How it is called here, and what it is.
     kind
-        "grades", "comparisons", "orders" or "annotations": what `load` returns.
+        "grades", "comparisons", "orders", "annotations" or "elections": what `load` returns.
     source, licence
         The owner's page, and the terms in short.
     folders

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from concordant.exceptions import ChecksumError, DatasetNotFoundError
 from concordant.supervision.datasets.dataset import Dataset, Layout
+from concordant.supervision.readers.text import COMPRESSED, open_binary
 
 __all__ = ["data_folder", "find", "verify_file"]
 
-SUFFIXES = ("", ".xz", ".gz", ".bz2", ".zst")
 PARTS = 5
 BLOCK = 1 << 20
 
@@ -62,16 +62,14 @@ def homes(dataset: Dataset, root: Path) -> list[Path]:
 
 def existing(path: Path) -> Path | None:
     """Give the file itself or a compressed copy of it, whichever is there."""
-    candidates = (path.with_name(path.name + suffix) for suffix in SUFFIXES)
+    candidates = (path.with_name(path.name + suffix) for suffix in ("", *COMPRESSED))
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def verify_file(dataset: Dataset, path: Path) -> None:
     """Refuse a file whose uncompressed contents are not those we know; one we never saw passes."""
-    from concordant.supervision.readers.text import open_binary
-
     plain = path.as_posix()
-    plain = plain.removesuffix(path.suffix) if path.suffix in SUFFIXES[1:] else plain
+    plain = plain.removesuffix(path.suffix) if path.suffix in COMPRESSED else plain
     expected = next((sum_ for name, sum_ in dataset.checksums.items() if plain.endswith("/" + name)), None)
     if expected is None:
         return

@@ -33,7 +33,6 @@ __all__ = [
 ITEM_COLUMNS = [2, 3, 4, 5, 6, 7, 8]  # style .. frequency sold; 0 and 1 are id and name
 USER_COLUMNS = list(range(1, 11))  # gender .. moved; 0 is the id
 UNJUDGED = "B"
-ORDER_FILES = (".soc", ".soi", ".toc", ".toi")
 
 
 def read_letor_files(dataset: Dataset, paths: list[Path], options: Options) -> RankingData:
@@ -103,14 +102,14 @@ def read_crowd_relevance(_dataset: Dataset, paths: list[Path], _options: Options
 
 def read_elections(_dataset: Dataset, paths: list[Path], _options: Options) -> dict[str, Any]:
     """Every election of a PrefLib archive, by file name, as `read_preflib` gives it."""
-    from concordant.supervision.readers import read_preflib
+    from concordant.supervision.readers.preflib import ORDERS, read_preflib
     from concordant.supervision.readers.text import open_binary
 
     with tempfile.TemporaryDirectory() as scratch:
         with open_binary(paths[0]) as stream, tarfile.open(fileobj=stream) as archive:
             archive.extractall(scratch, filter="data")
         # .toi sorts after .toc and replaces it: PrefLib adds completed copies of incomplete orders.
-        files = {path.stem: path for path in sorted(Path(scratch).rglob("*")) if path.suffix in ORDER_FILES}
+        files = {path.stem: path for path in sorted(Path(scratch).rglob("*")) if path.suffix in ORDERS}
         elections = {path.name: read_preflib(path) for path in files.values()}
     if not elections:
         raise LabelError(f"{paths[0]} holds no .soc, .soi, .toc or .toi file", "get the archive again.")

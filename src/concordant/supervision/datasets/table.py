@@ -20,7 +20,7 @@ def preflib(number: str, title: str, elections: int) -> Dataset:
     return Dataset(
         name=f"preflib-{name}",
         title=title,
-        kind="annotations",
+        kind="elections",
         source=f"https://preflib.github.io/PrefLib-Jekyll/dataset/{number[:5]}",
         licence="GPL-3 (repository); info.txt in the archive names the citations asked for",
         folders=("preflib",),

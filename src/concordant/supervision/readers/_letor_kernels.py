@@ -18,7 +18,7 @@ TAB, NEWLINE, RETURN, SPACE, HASH, COLON, EQUALS = 9, 10, 13, 32, 35, 58, 61
 LAST_BEFORE_OVERFLOW = (2**63 - 1) // 10
 LARGEST = 2**63 - 1
 
-# What may be wrong with a row; `letor.PROBLEMS` has the sentences.
+# What may be wrong with a row; `_letor_chunks.PROBLEMS` has the sentences.
 FINE, NO_GRADE, NEGATIVE_GRADE, NO_QID, BAD_QID, NO_FEATURE = 0, 1, 2, 3, 4, 5
 INDEX_TOO_LOW, INDEX_TOO_HIGH, INDEX_NOT_INCREASING, INDEX_OVERFLOW = 6, 7, 8, 9
 BAD_VALUE, VALUE_OVERFLOW = 10, 11

@@ -211,9 +211,10 @@ def _read_sizes(path: PathLike) -> IntArray:
     sizes = []
     for line, text in read_lines(path):
         if text.strip():
-            if not (text.strip().isascii() and text.strip().isdigit()):
-                raise MalformedLineError(path, line, 1, f"{text.strip()!r} is not a number of rows")
-            sizes.append(int(text))
+            digits = text.strip()
+            if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+                raise MalformedLineError(path, line, 1, f"{digits[:40]!r} is not a number of rows")
+            sizes.append(int(digits))
     return np.array(sizes, dtype=np.int64)
 
 

@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from concordant.exceptions import (
-    LengthMismatchError,
-    NonFiniteError,
-    NotNumericError,
-    ParameterError,
-    ShapeError,
-)
+from concordant.exceptions import NotNumericError, ParameterError
+from concordant.supervision.check import check_features
 from concordant.supervision.columns import check_grades, check_ids, check_lengths
 from concordant.supervision.readers.text import PathLike, write_atomically
 from concordant.types import ArrayLike
@@ -58,17 +53,7 @@ def write_letor(
     from scipy.sparse import issparse
 
     is_sparse: bool = issparse(X)
-    X = _canonical(X) if is_sparse else np.asarray(X)
-    if X.ndim != 2:
-        raise ShapeError("X", X.shape, "rows by features")
-    if X.dtype.kind not in "fiub":
-        raise NotNumericError("X", f"its dtype is {X.dtype}")
-    values = X.data if is_sparse else X
-    if not np.isfinite(values).all():
-        bad = ~np.isfinite(values)
-        where = "index " + str(tuple(np.argwhere(bad)[0].tolist()))
-        hint = "the format holds finite numbers only."
-        raise NonFiniteError("X", float(values[bad][0]), where, int(bad.sum()), hint)
+    X = check_features(_canonical(X) if is_sparse else X)
     heads, comments = _heads(y, qid, X.shape[0]), _comments(docid, X.shape[0])
     rows = (_sparse_rows if is_sparse else _dense_rows)(X, 0 if zero_based else 1)
     with write_atomically(path) as stream:
@@ -113,9 +98,8 @@ def _comments(docid: ArrayLike | None, n_rows: int) -> list[str]:
     """Comment of each row: `docid = X`, or the text alone if it has blanks."""
     if docid is None:
         return [""] * n_rows
-    names = [str(name) for name in np.asarray(docid).tolist()]
-    if len(names) != n_rows:
-        raise LengthMismatchError("docid", len(names), n_rows)
+    names = [str(name) for name in check_ids(docid, "docid").tolist()]
+    check_lengths("X", n_rows, docid=names)
     for name in names:
         if UNREADABLE.search(name):
             raise ParameterError("docid", name, "a line of text, without blanks around it or `docid =` in it")

@@ -126,6 +126,8 @@ def _names(path: PathLike, header: list[tuple[int, str]]) -> list[str]:
     for line, text in header:
         match = HEADER.match(text)
         if match and match[2]:
+            if int(match[2]) in names:
+                raise MalformedLineError(path, line, 0, f"alternative {match[2]} is named twice")
             names[int(match[2])] = match[3].strip()
             last = line
         elif match and match[3].strip().isdigit():

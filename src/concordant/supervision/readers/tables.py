@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from concordant.exceptions import (
+    ConcordantError,
     EmptyDataError,
     LabelError,
     MalformedLineError,
@@ -18,7 +19,7 @@ from concordant.exceptions import (
     ParameterError,
     UnknownNameError,
 )
-from concordant.supervision.columns import check_column, check_grades, check_ids, refuse
+from concordant.supervision.columns import check_column, check_grades, check_ids, no_id, refuse
 from concordant.supervision.data import RankingData
 from concordant.supervision.labels import Comparisons
 from concordant.supervision.readers.text import COMPRESSED, PathLike, read_buffer
@@ -108,6 +109,8 @@ def from_frame(
     for place, name in enumerate(features):
         X[:, place] = _numbers(column(name), name)
     ids = check_ids(column(qid), f"column {qid!r}")
+    if ids.dtype.kind == "U" and (ids == "").any():  # what CSV makes of an empty cell
+        raise no_id(f"column {qid!r}", int(np.argmax(ids == "")))
     documents = None if docid is None else check_ids(column(docid), f"column {docid!r}").astype(np.str_)
     return RankingData(X=X, y=y, qid=ids, docid=documents)
 
@@ -150,7 +153,12 @@ def _read_arrow(path: PathLike) -> Any:
         raise UnknownNameError("table format", inner.suffix, FORMATS)
     if inner != Path(path) and inner.suffix not in (".csv", ".tsv"):
         raise ParameterError("path", str(path), "uncompressed, since Parquet and Feather compress themselves")
-    return FORMATS[inner.suffix](path)
+    from pyarrow import ArrowException
+
+    try:
+        return FORMATS[inner.suffix](path)
+    except ArrowException as error:
+        raise ConcordantError(f"{path}: cannot be read as {inner.suffix}: {error}") from error
 
 
 def _read_parquet(path: PathLike) -> Any:

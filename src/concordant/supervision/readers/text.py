@@ -62,7 +62,9 @@ def _read_all(path: PathLike) -> bytes:
             return gzip.decompress(Path(path).read_bytes())
         with open_binary(path) as stream:
             return stream.read()
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if getattr(error, "filename", None) is not None:  # not there, or not to be read: says so itself
+            raise
         raise OSError(f"{os.fspath(path)}: cannot be decompressed ({error})") from error
 
 

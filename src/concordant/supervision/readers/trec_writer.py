@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from concordant.exceptions import GradeError, LengthMismatchError, ParameterError
-from concordant.supervision.columns import check_column, check_ids, check_scores
+from concordant.exceptions import GradeError, ParameterError
+from concordant.supervision.columns import check_column, check_ids, check_lengths, check_scores
 from concordant.supervision.readers.text import PathLike, write_atomically
 from concordant.supervision.readers.trec import codes_of
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -73,8 +73,8 @@ def _ranking(queries: list[str], documents: list[str], scores: FloatArray) -> tu
 def _ids(name: str, ids: ArrayLike, n_rows: int | None = None) -> list[str]:
     """Ids as text, refusing what would break the columns."""
     column = [str(one) for one in check_ids(ids, name).tolist()]
-    if n_rows is not None and len(column) != n_rows:
-        raise LengthMismatchError(name, len(column), n_rows, "the other columns")
+    if n_rows is not None:
+        check_lengths("the other columns", n_rows, **{name: column})
     for one in column:
         if not one or any(blank in one for blank in " \t\r\n"):
             raise ParameterError(name, one, "text without blanks")

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from concordant.exceptions import LabelError, LengthMismatchError, NonFiniteError, ParameterError, ShapeError
-from concordant.supervision.columns import check_grades
-from concordant.supervision.labels import Grades, Permutations, Preferences, frozen
+from concordant.supervision.columns import check_grades, frozen
+from concordant.supervision.labels import Grades, Permutations, Preferences
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray, IntArray
 

@@ -55,8 +55,9 @@ def permutations(
     items = draw_items(rng, n_queries, n_items, n_features, 1, noise=0.0, shuffle=shuffle)
     positions = np.empty((n_labels, items.queries.n_rows), dtype=np.int64)
     probs = np.zeros((n_queries, n_labels))
+    in_queries = items.queries.order
     for query, (n, start) in enumerate(sizes_and_starts(items.queries)):
-        rows = items.queries.order[start : start + n]
+        rows = in_queries[start : start + n]
         orders, distinct = support(rng, items.latent[0, rows] / spread, n_labels)
         positions[:, rows] = orders.argsort(axis=1) + 1
         likelihood = order_log_likelihood(model, items.latent[0, rows] / spread, orders, 1 / spread)
