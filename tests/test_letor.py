@@ -566,3 +566,16 @@ def test_lightgbm_example(shared_data):
     assert data.X.shape == (3_005, 300)
     assert data.n_queries == 201
     assert np.bincount(data.y.astype(int)).tolist() == [645, 1_211, 858, 222, 69]
+
+
+def test_line_ends_of_old_macs_are_refused(tmp_path):
+    """As blanks they would let a comment swallow every row but the first."""
+    (tmp_path / "x").write_bytes(b"2 qid:1 1:0.5 #docid = a\r0 qid:1 1:7 #docid = b\r")
+    with pytest.raises(MalformedLineError, match="CR alone"):
+        read_letor(tmp_path / "x")
+
+
+def test_an_absurd_exponent_is_read_as_python_reads_it(tmp_path):
+    token = "1" + "0" * 100_001 + "e-100001"
+    (tmp_path / "x").write_text(f"1 qid:1 1:{token}\n")
+    assert read_letor(tmp_path / "x").X.tolist() == [[float(token)]]

@@ -77,6 +77,7 @@ BAD_NAMES = [
     ("eru(w=inf)", ParameterError, "finite"),
     ("ndcg[seed=-1]", ParameterError, "whole number >= 0"),
     ("ndcg[seed=1.5]", ParameterError, "whole number >= 0"),
+    ("p@" + "9" * 30, ParameterError, "whole number"),
 ]
 
 
@@ -218,6 +219,30 @@ def test_conventions_keep_plain_numbers():
     assert (style.relevant_from, style.empty, style.seed) == (2.0, 0.5, 3)
     assert all(type(value) in (float, int) for value in (style.relevant_from, style.empty, style.seed))
     assert cm.convention(str(style)) == style
+
+
+def test_parameters_are_plain_numbers():
+    assert cc.metric(str(cm.ERU(v=np.float64(0.5)))) == cm.ERU(v=0.5)
+    assert type(cm.NDCG(k=np.uint64(3)).k) is int
+    assert float(cm.NDCG(k=np.uint64(3))([1, 0], [1, 2])) == pytest.approx(1 / np.log2(3))
+    for bad in (lambda: cm.NDCG(k=True), lambda: cm.ERU(v="1"), lambda: cm.ComparisonError(tau=None)):
+        with pytest.raises(ParameterError):
+            bad()
+
+
+def test_a_convention_is_named_once():
+    with pytest.raises(ParameterError, match="names one"):
+        cc.metric("ndcg[lightgbm]", convention="sklearn")
+
+
+@pytest.mark.parametrize("scale", [1e308, 1.0, 5e-324])
+def test_weights_of_any_size(scale):
+    got = cc.metric("ndcg")([1, 0, 1, 0], [1, 0, 0, 1], qid=[1, 1, 2, 2], weights=[scale, scale])
+    assert float(got) == pytest.approx((1 + 1 / np.log2(3)) / 2)
+
+
+def test_large_gains_do_not_cancel_in_pairs():
+    assert float(cc.metric("wpd[gain=linear]")([1e15, 1e15 + 2, 1e15 + 4], [3, 2, 1])) == 8.0
 
 
 def test_a_discount_may_be_a_function():
@@ -374,6 +399,12 @@ def test_explain_adds_up_and_names_the_field():
     causes = {row.preset: row.cause.field for row in table.rows[1:]}
     assert causes["lightgbm"] == "empty"
     assert cm.explain("ndcg@3", y[:5], s[:5], presets=["trec_eval"]).rows[1].cause.field == "gain"
+
+
+def test_explain_blames_no_field_while_the_value_stays_undefined():
+    (row,) = cm.explain("ndcg@3", [0, 0, 0], [1, 2, 3], presets="sklearn").rows[1:]
+    assert [step.field for step in row.steps] == ["empty"]
+    assert str(cm.explain("ndcg", [1, 0], [1, 2], presets=[cm.PRESETS["rax"]]))
 
 
 def test_explain_weighs_queries():

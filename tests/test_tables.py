@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from concordant.exceptions import (
+    ConcordantError,
     EmptyDataError,
     GradeError,
     LabelError,
@@ -163,3 +164,22 @@ def test_real_comparisons(shared_data):
         outcomes="score",
     )
     assert np.unique(chess.outcome, return_counts=True)[1].tolist() == [159_910, 160_235, 121_015]
+
+
+def test_ids_of_text_files_keep_every_character(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,grade,docid,a\n007,1,0010,1\n7,0,1.10,2\n")
+    data = read_table(tmp_path / "a.csv")
+    assert (data.qid.tolist(), data.docid.tolist()) == (["007", "7"], ["0010", "1.10"])
+    (tmp_path / "b.csv").write_text("qid,grade,a\n10,1,1\n9,0,2\n")
+    assert read_table(tmp_path / "b.csv").qid.tolist() == [10, 9]
+    (tmp_path / "c.csv").write_text("qid,grade,a\n,1,1\n9,0,2\n")
+    with pytest.raises(LabelError, match="no id at row 0"):
+        read_table(tmp_path / "c.csv")
+
+
+def test_damaged_tables_name_the_file(tmp_path):
+    for suffix in (".parquet", ".feather"):
+        path = tmp_path / f"bad{suffix}"
+        path.write_bytes(b"nonsense")
+        with pytest.raises(ConcordantError, match=r"bad\..*cannot be read"):
+            read_table(path)

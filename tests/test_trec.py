@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from concordant.exceptions import (
     EmptyDataError,
     GradeError,
+    LabelError,
     LengthMismatchError,
     MalformedLineError,
     NonFiniteError,
@@ -150,6 +151,10 @@ def test_what_the_columns_cannot_hold_is_refused(tmp_path):
         write_qrels(tmp_path / "r", ["1", "2"], ["a"], [0])
     with pytest.raises(GradeError, match="whole"):
         write_qrels(tmp_path / "r", ["1"], ["a"], [0.5])
+    with pytest.raises(GradeError, match="whole"):
+        write_qrels(tmp_path / "r", ["1"], ["a"], [1e30])
+    with pytest.raises(LabelError, match="again"):
+        write_run(tmp_path / "r", ["1", "1"], ["a", "a"], [0.0, 1.0])
     assert not list(tmp_path.iterdir())
 
 

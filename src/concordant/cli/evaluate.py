@@ -72,6 +72,8 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """What runs or scores are worth: metrics over all queries, under stated conventions."""
+    if output is not None and (not output.name or output.is_dir()):
+        raise typer.BadParameter(f"--output {output} is a folder; name a file.")
     metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
     with working("Reading", quiet=quiet):
         rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from concordant.metrics.metric import (
     GradedMetric,
     Measured,
     Rows,
+    check_number,
     refuse_grades_above,
 )
 from concordant.supervision.columns import check_grades, check_lengths, check_nonnegative
@@ -191,7 +191,8 @@ class Precision(Additive):
         """Relevant items found, over k or over min(k, n)."""
         found, defined, tied = super().measure(rows)
         short = self.convention.precision_denominator == "min"
-        places = np.clip(np.diff(rows.offsets), 1, self.k) if short else np.full(len(found), self.k)
+        most = float(self.k or 1)
+        places = np.clip(np.diff(rows.offsets), 1, most) if short else most
         return Measured(found / places, defined, tied)
 
 
@@ -222,10 +223,10 @@ class ERU(Additive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 < self.w < math.inf:
-            raise ParameterError("w", self.w, "a finite half-life > 1")
-        if not math.isfinite(self.v):
-            raise ParameterError("v", self.v, "a finite grade")
+        object.__setattr__(self, "v", check_number("v", self.v))
+        object.__setattr__(self, "w", check_number("w", self.w))
+        if not self.w > 1:
+            raise ParameterError("w", self.w, "a half-life > 1")
 
     def gain(self) -> tuple[int, float]:
         """How far the grade lies above the neutral one."""

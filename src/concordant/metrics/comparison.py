@@ -13,7 +13,7 @@ import numpy as np
 
 from concordant._segments import segment_sum
 from concordant.exceptions import LabelError, ParameterError
-from concordant.metrics.metric import Metric
+from concordant.metrics.metric import Metric, check_number
 from concordant.supervision.columns import check_column, check_lengths, refuse
 from concordant.supervision.labels import Comparisons, check_outcome
 from concordant.supervision.queries import Queries
@@ -56,7 +56,8 @@ class ComparisonError(ComparisonMetric):
     greater_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not self.tau >= 0:
+        object.__setattr__(self, "tau", check_number("tau", self.tau))
+        if self.tau < 0:
             raise ParameterError("tau", self.tau, "a threshold >= 0")
 
     def evaluate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +92,7 @@ def explain(
     qid: ArrayLike = None,
     docid: ArrayLike = None,
     weights: ArrayLike = None,
-    presets: Iterable[str] = tuple(PRESETS),
+    presets: str | Convention | Iterable[str | Convention] = tuple(PRESETS),
 ) -> Explanation:
     """Tabulate a metric under every preset, and name the fields that move the number.
 
@@ -121,7 +122,8 @@ def explain(
         return read_metric(base, convention=convention)(y, scores, qid=queries, docid=docid, weights=weights)
 
     first = Row(str(base.convention), value(base.convention))
-    chosen = {name: read_convention(name) for name in presets}
+    given = [presets] if isinstance(presets, (str, Convention)) else presets
+    chosen = {str(preset): read_convention(preset) for preset in given}
     others = [name for name, preset in chosen.items() if preset != base.convention]
     rows = [explain_preset(name, chosen[name], base.convention, first.value, value) for name in others]
     return Explanation(base, (first, *rows))
@@ -141,7 +143,8 @@ def explain_preset(
             now = now.replace(**{field: setting})
             after = value(now)
             change = float(after) - float(reached)
-            if not abs(change) <= UNCHANGED:  # NaN counts as a move
+            # From NaN to NaN nothing moved; from or to NaN counts as a move.
+            if not abs(change) <= UNCHANGED and not (math.isnan(after) and math.isnan(reached)):
                 steps.append(Step(field, setting, change))
             reached = after
     except GradeError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import numbers
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -28,6 +30,7 @@ __all__ = ["GradedMetric", "Measured", "Metric", "MetricValue", "Rows"]
 
 HIGHEST_EXP2 = 1000  # 2^grade, summed over any list that fits in memory, stays below the largest double
 HIGHEST_GAIN = 2.0**HIGHEST_EXP2
+MOST_PLACES = 2**53  # a cutoff beyond any list
 
 
 class MetricValue(float):
@@ -177,8 +180,11 @@ class Metric:
         """Weighted mean of per-query values; skipped queries (NaN) are left out and counted."""
         counts = ~np.isnan(values) if self.empty_rule == "skip" else np.ones(len(values), dtype=bool)
         shares = np.ones(len(values)) if weights is None else check_weights(weights, len(values))
-        total = shares[counts].sum()
-        mean = float(shares[counts] @ values[counts] / total) if total > 0 else float("nan")
+        used = shares[counts]
+        mean = float("nan")
+        if used.any():
+            used = used / used.max()  # so that neither huge nor tiny weights leave the range of doubles
+            mean = float(used @ values[counts] / used.sum())
         return MetricValue(mean, str(self), len(values), int((~counts).sum()))
 
     def arguments(self) -> dict[str, Any]:
@@ -197,12 +203,19 @@ class Metric:
         return f"metric({str(self)!r})"
 
 
+def check_number(name: str, value: object) -> float:
+    """Give a parameter of a metric as a plain float; refuse what is no finite number."""
+    if isinstance(value, numbers.Real) and math.isfinite(value):
+        return float(value)
+    raise ParameterError(name, value, "a finite number")
+
+
 def check_weights(weights: ArrayLike, n_queries: int) -> FloatArray:
     """One weight >= 0 per query, not all 0."""
     values = check_nonnegative(weights, "weights", "query")
     if len(values) != n_queries:
         raise LengthMismatchError("weights", len(values), n_queries, "the data, counted in queries,")
-    if not values.sum() > 0:
+    if not values.any():
         raise ParameterError("weights", "all 0", "positive for at least one query")
     return values
 
@@ -242,8 +255,12 @@ class GradedMetric(Metric):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k is not None and not (isinstance(self.k, (int, np.integer)) and self.k >= 1):
+        if self.k is None:
+            return
+        whole = isinstance(self.k, numbers.Integral) and not isinstance(self.k, bool)
+        if not (whole and 1 <= self.k <= MOST_PLACES):
             raise ParameterError("k", self.k, "a whole number >= 1, or None")
+        object.__setattr__(self, "k", int(self.k))
 
     def read_labels(self, y: ArrayLike) -> Grades:
         """Grades, checked."""

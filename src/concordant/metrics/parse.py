@@ -78,6 +78,8 @@ def metric(spec: str | Metric, *, convention: str | Convention | None = None) ->
         raise ParameterError("metric", spec, f"without a cutoff: {found['name']} is {name}@{fixed}")
     if fixed or places is not None:
         given["k"] = read_cutoff(name, spec, fixed or places)
+    if convention is not None and found["convention"]:
+        raise ParameterError("convention", str(convention), f"left out, since {spec!r} names one")
     style = convention if convention is not None else found["convention"] or "concordant"
     return METRICS[name](convention=read_convention(style), **given)
 
@@ -90,7 +92,7 @@ def read_cutoff(name: str, spec: object, text: str) -> int:
     if not issubclass(METRICS[name], GradedMetric):
         raise ParameterError("metric", spec, f"without a cutoff: {name} reads the whole list")
     digits = text.strip()
-    if not (digits.isascii() and digits.isdigit() and int(digits) >= 1):
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16 and int(digits) >= 1):
         raise ParameterError("k", text, "a whole number >= 1")
     return int(text)
 

@@ -36,11 +36,16 @@ __all__ = [
     "frozen",
 ]
 
+EXACT = 2**53  # up to here every whole number is a double
+
 
 def as_numpy(values: ArrayLike, name: str) -> NDArray[Any]:
     """Give any column or frame as a numpy array; objects without a common numeric type stay objects."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
+        raise LabelError(f"{name} is masked at row {row}", "drop masked rows or fill them.")
     if isinstance(values, np.ndarray):
-        return values
+        return np.asarray(values)
     if hasattr(values, "__array__") or isinstance(values, (list, tuple, range)):
         try:
             return np.asarray(values)
@@ -73,15 +78,32 @@ def check_column(values: ArrayLike, name: str) -> FloatArray:
         raise ShapeError(name, array.shape, "one number per row")
     if array.dtype.kind not in "biuf":
         array = numbers_from_objects(array, name)
+    elif array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        refuse_large(array, name)
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def refuse_large(array: NDArray[Any], name: str) -> None:
+    """Refuse integers that a double cannot tell from their neighbours."""
+    if int(array.max()) > EXACT or int(array.min()) < -EXACT:
+        row = int(np.argmax((array > EXACT) | (array < -EXACT)))
+        problem = f"row {row} is {array[row]}, which a double cannot hold exactly"
+        raise NotNumericError(name, problem).at(row)
 
 
 def numbers_from_objects(array: NDArray[Any], name: str) -> FloatArray:
     """Convert objects that are numbers (Decimal, mixed); text is refused even if it reads as one."""
+    if array.dtype.kind in "mM":
+        raise NotNumericError(name, f"it holds {array.dtype}")
+    numbers = np.empty(len(array))
     for row, value in enumerate(array.tolist()):
         if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
             raise NotNumericError(name, f"row {row} is {value!r}").at(row)
-    return array.astype(np.float64)
+        try:
+            numbers[row] = float(value)
+        except (OverflowError, ValueError) as error:  # 10**400, a signalling NaN
+            raise NotNumericError(name, f"row {row} is {str(value)[:40]}").at(row) from error
+    return numbers
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -108,8 +130,6 @@ def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
     array = as_numpy(values, name)
     if array.ndim != 1:
         raise ShapeError(name, array.shape, "one id per row")
-    if array.dtype.kind == "f" and (bad := np.flatnonzero(~np.isfinite(array))).size:
-        raise no_id(name, int(bad[0]))
     if array.dtype.kind == "O":
         ids = array.tolist()
         for row, value in enumerate(ids):
@@ -119,7 +139,21 @@ def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
                 problem = f"{name} mixes text and numbers: row 0 is {ids[0]!r}, row {row} is {value!r}"
                 raise LabelError(problem, "give every id as the same type.")
         array = np.asarray(ids)  # one common type, so that ids can be compared
+    if array.ndim != 1 or array.dtype.kind not in "biufUSMm":
+        raise LabelError(f"{name} is neither numbers nor text", "give each row one number or text as its id.")
+    if array.dtype.kind in "fMm":
+        refuse_inexact(array, name)
     return array
+
+
+def refuse_inexact(array: NDArray[Any], name: str) -> None:
+    """Refuse ids that are missing, or floats so large that different ids become equal."""
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+    if missing.any():
+        raise no_id(name, int(np.argmax(missing)))
+    if array.dtype.kind == "f" and (large := ~(np.abs(array) <= EXACT)).any():
+        problem = f"{name} is {array[large][0]} at row {np.argmax(large)}, which a double cannot hold exactly"
+        raise LabelError(problem, "give large ids as text.")
 
 
 def no_id(name: str, row: int) -> LabelError:

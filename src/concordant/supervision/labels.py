@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,7 @@ class Preferences:
     weights: ArrayLike = None
 
     def __post_init__(self) -> None:
-        if self.n_rows < 1:
+        if not (isinstance(self.n_rows, numbers.Integral) and self.n_rows >= 1):
             raise ParameterError("n_rows", self.n_rows, "the number of rows of the data, >= 1")
         hint = f"give rows of the data, which has {self.n_rows}, counted from 0."
         better = check_whole(self.better, "better", 0, self.n_rows - 1, hint)
@@ -121,7 +122,7 @@ class Preferences:
         """
         better, worse, weights, start = [], [], [], 0
         for number, given in enumerate(matrices):
-            matrix = np.asarray(given, dtype=np.float64)
+            matrix = check_features(given)
             if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
                 raise ShapeError(f"matrices[{number}]", matrix.shape, "a square matrix")
             i, j = np.nonzero(matrix)
@@ -190,8 +191,8 @@ class Permutations:
         pieces = []
         for number, order in enumerate(orders):
             items = np.asarray(order)
-            if sorted(items.tolist()) != list(range(len(items))):
-                problem = f"orders[{number}] = {items.tolist()} is no permutation of 0..{len(items) - 1}"
+            if items.ndim != 1 or sorted(items.tolist()) != list(range(len(items))):
+                problem = f"orders[{number}] = {items.tolist()} is no permutation of 0..n-1"
                 raise LabelError(problem, "name every item of the query once, best first.")
             pieces.append(np.argsort(items) + 1)
         if not pieces:
@@ -239,6 +240,8 @@ class Comparisons:
         left, right = check_ids(self.left, "left"), check_ids(self.right, "right")
         outcome = check_outcome(self.outcome)
         check_lengths("left", len(left), right=right, outcome=outcome)
+        if (left.dtype.kind in "US") != (right.dtype.kind in "US"):
+            raise LabelError("left and right mix text and numbers", "give every item's id as the same type.")
         items, codes = np.unique(np.concatenate((left, right)), return_inverse=True)
         columns = {"left": left.copy(), "right": right.copy(), "outcome": outcome, "items": items}
         codes_of = {"left_codes": codes[: len(left)], "right_codes": codes[len(left) :]}

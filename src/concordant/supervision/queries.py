@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Queries", "naming_query"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+MOST_ROWS = 2**53  # far beyond any memory: more is a mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,8 @@ class Queries:
         [0, 2, 2, 3]
         """
         counts = np.asarray(sizes)
-        if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
+        whole = counts.ndim == 1 and counts.dtype.kind in "iu"
+        if not (whole and counts.min(initial=0) >= 0 and counts.sum(dtype=np.float64) <= MOST_ROWS):
             raise ParameterError("sizes", sizes, "a list of whole numbers >= 0, one per query")
         offsets = np.r_[0, counts.cumsum()].astype(np.int64)
         return cls(offsets, np.arange(len(counts)))
@@ -158,7 +161,7 @@ class Queries:
         (6, 2)
         """
         shares = np.array(fractions)
-        if not shares.size or (shares <= 0).any() or shares.sum() > 1 + 1e-9:
+        if not (shares.size and (shares > 0).all() and shares.sum() <= 1 + 1e-9):
             raise ParameterError("fractions", fractions, "positive, with a sum of at most 1")
         ends = np.rint(np.cumsum(shares) * self.n_queries).astype(np.int64)
         shuffled = np.random.default_rng(seed).permutation(self.n_queries)
@@ -173,7 +176,7 @@ class Queries:
         >>> [(train.tolist(), test.tolist()) for train, test in queries.folds(3, seed=None)]
         [([2, 3], [0, 1]), ([0, 1, 3], [2]), ([0, 1, 2], [3])]
         """
-        if not 2 <= n_folds <= self.n_queries:
+        if not (isinstance(n_folds, Integral) and 2 <= n_folds <= self.n_queries):
             raise ParameterError(
                 "n_folds", n_folds, f"between 2 and the number of queries ({self.n_queries})"
             )

@@ -19,7 +19,7 @@ from concordant.exceptions import NoStandardizationError, ParameterError, ShapeE
 from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import check_outcome
 from concordant.supervision.queries import Queries
-from concordant.supervision.synthetic.distribution import LabelDistribution, tile
+from concordant.supervision.synthetic.distribution import LabelDistribution, check_probabilities, tile
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["Bayes", "RankingMetric", "bayes", "comparison_regret", "expected", "regret"]
@@ -61,7 +61,8 @@ class Bayes:
 def expected(metric: RankingMetric | str, distribution: LabelDistribution, scores: ArrayLike) -> FloatArray:
     """Give the expected value of the metric on each query.
 
-    A label under which the metric is undefined on a query contributes 0: all rankings are equal there.
+    A label under which the metric is undefined on a query contributes 0: all rankings are equal there. Tie
+    rules that look at the grades (worst, best) become the mean over orders: no ranking knows the label.
 
     Parameters
     ----------
@@ -157,6 +158,7 @@ def comparison_regret(probabilities: ArrayLike, predictions: ArrayLike) -> Float
     table = np.asarray(probabilities, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != 3:
         raise ShapeError("probabilities", table.shape, "(n_pairs, 3): P(y = -1), P(y = 0), P(y = +1)")
+    table = check_probabilities(table, table.shape)
     predicted = check_outcome(predictions, "predictions")
     check_lengths("probabilities", len(table), predictions=predicted)
     column = predicted + 1

@@ -114,7 +114,9 @@ def cascade_chunk(
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         s, y = scores[begin:end], grades[begin:end]
-        values[q], best[q], tied[q] = 0.0, gain_of(highest(y), kind, parameter), False
+        values[q], best[q], tied[q] = 0.0, 0.0, False
+        if end > begin:
+            best[q] = gain_of(highest(y), kind, parameter)
         if best[q] > 0.0:
             size = head(s, k, strict, presorted[begin:end], order, spare, top)
             tied[q] = has_ties(s, order, size, k)

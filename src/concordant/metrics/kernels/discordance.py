@@ -100,8 +100,12 @@ def discordance_chunk(
     for q in range(first, last):
         begin, end = offsets[q], offsets[q + 1]
         n = end - begin
+        lowest = np.inf
         for i in range(n):
             gains[i] = gain_of(grades[begin + i], kind, parameter)
+            lowest = min(lowest, gains[i])
+        for i in range(n):
+            gains[i] -= lowest  # differences count: sums of what all have in common would cancel
         n_levels = rank_levels(gains[:n], order, spare, levels)
         head(scores[begin:end], k, strict, presorted[begin:end], order, spare, top)
         tied[q] = has_ties(scores[begin:end], order, n, n)

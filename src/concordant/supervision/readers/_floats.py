@@ -26,7 +26,8 @@ SMALLEST_POWER, LARGEST_POWER = -342, 308  # beyond these, 19 digits are 0 or in
 EXACT_POWERS = np.array([10.0**power for power in range(23)])  # each is a double without rounding
 EXACT_DIGITS = 1 << 53  # up to here every whole number is a double
 MOST_DIGITS = 19  # always fit in 64 bits
-EXPONENT_CAP = 100_000  # a longer exponent only needs to stay out of range
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+EXPONENT_CAP = 100_000  # a longer exponent is not read further
 HARD_MARK = np.uint64(0xFFF8000000000001)  # a NaN with its sign set: neither a value nor np.nan
 TOKEN = re.compile(rb"[^ \t\r\n#]+")
 LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -182,6 +183,8 @@ def read_number(buffer: Bytes, at: int) -> tuple[float, int, int]:
         shift, at = _read_exponent(buffer, at + 1)
         if at < 0:
             return 0.0, start, BAD
+        if abs(shift) == EXPONENT_CAP:  # as many digits may stand before it: left to Python
+            return np.uint64(HARD_MARK + np.uint64(start)).view(np.float64), at, HARD
         power += shift
     if count <= MOST_DIGITS and 0 <= digits <= EXACT_DIGITS and -22 <= power <= 22:
         value = np.float64(digits)  # both factors are exact, so the one rounding is the right one (Clinger)
@@ -199,7 +202,7 @@ def read_number(buffer: Bytes, at: int) -> tuple[float, int, int]:
     return -value if negative and status == SOLVED else value, at, status
 
 
-def settle(buffer: Bytes, values: FloatArray, smallest: float = -np.inf) -> int:
+def settle(buffer: Bytes, values: FloatArray, smallest: float = -LARGEST_DOUBLE) -> int:
     """Let Python read the numbers marked hard, in place; the offset of the first out of range, or -1.
 
     >>> values = np.array([np.nan, 1.0])

@@ -130,10 +130,11 @@ def _names(path: PathLike, header: list[tuple[int, str]]) -> list[str]:
                 raise MalformedLineError(path, line, 0, f"alternative {match[2]} is named twice")
             names[int(match[2])] = match[3].strip()
             last = line
-        elif match and match[3].strip().isdigit():
-            stated = int(match[3])
+        elif match and match[3].strip().isascii() and match[3].strip().isdigit():
+            stated = int(match[3][:18])
     n = len(names) if stated is None else stated
-    missing = sorted(set(range(1, n + 1)) ^ set(names))
+    missing = [number for number in range(1, min(n, len(names) + 1) + 1) if number not in names]
+    missing += sorted(number for number in names if number > n)
     if missing:
         problem = f"of {n} alternatives, number {missing[0]} is unnamed or unexpected"
         raise MalformedLineError(path, last, 0, problem)

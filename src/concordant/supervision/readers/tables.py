@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from concordant.types import ArrayLike, FloatArray
 __all__ = ["OUTCOMES", "SCORES", "from_frame", "read_comparisons", "read_table"]
 
 GRADE_NAMES = ("grade", "y", "label", "relevance", "rel")
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 QUOTED_LINE = re.compile(r"Row #(\d+)")  # where pyarrow names the line
 
 LEFT_WINS = ("left", "first", "a", "win_a", "model_a", "white", "1-0", "-1")
@@ -60,7 +61,8 @@ def read_table(
     >>> data.X.tolist(), data.y.tolist(), data.qid.tolist()
     ([[0.5], [1.5]], [2.0, 0.0], ['q1', 'q1'])
     """
-    return from_frame(_read_arrow(path), qid=qid, grade=grade, features=features, docid=docid)
+    table = _read_arrow(path, (qid, docid or "docid"))
+    return from_frame(table, qid=qid, grade=grade, features=features, docid=docid)
 
 
 def from_frame(
@@ -108,11 +110,22 @@ def from_frame(
     X = np.empty((len(y), len(features)))
     for place, name in enumerate(features):
         X[:, place] = _numbers(column(name), name)
-    ids = check_ids(column(qid), f"column {qid!r}")
+    ids = whole_ids(check_ids(column(qid), f"column {qid!r}"))
     if ids.dtype.kind == "U" and (ids == "").any():  # what CSV makes of an empty cell
         raise no_id(f"column {qid!r}", int(np.argmax(ids == "")))
     documents = None if docid is None else check_ids(column(docid), f"column {docid!r}").astype(np.str_)
     return RankingData(X=X, y=y, qid=ids, docid=documents)
+
+
+def whole_ids(ids: np.ndarray) -> np.ndarray:
+    """Ids as integers where that loses nothing: every text is the way Python writes a whole number.
+
+    >>> whole_ids(np.array(["7", "10"])), whole_ids(np.array(["7", "007"]))
+    (array([ 7, 10]), array(['7', '007'], dtype='<U3'))
+    """
+    names = ids.tolist()
+    plain = all(isinstance(name, str) and WHOLE.fullmatch(name) for name in names)
+    return np.array([int(name) for name in names]) if plain and names else ids
 
 
 def _numbers(values: ArrayLike, name: str) -> FloatArray:
@@ -146,8 +159,8 @@ def _columns(frame: ArrayLike) -> tuple[Callable[[str], np.ndarray], list[str]]:
     return column, table.columns
 
 
-def _read_arrow(path: PathLike) -> Any:
-    """Table of a file, by its suffix."""
+def _read_arrow(path: PathLike, ids: Iterable[str]) -> Any:
+    """Table of a file, by its suffix; `ids` names the columns that are ids."""
     inner = Path(path).with_suffix("") if Path(path).suffix in COMPRESSED else Path(path)
     if inner.suffix not in FORMATS:
         raise UnknownNameError("table format", inner.suffix, FORMATS)
@@ -156,24 +169,25 @@ def _read_arrow(path: PathLike) -> Any:
     from pyarrow import ArrowException
 
     try:
-        return FORMATS[inner.suffix](path)
-    except ArrowException as error:
+        return FORMATS[inner.suffix](path, ids)
+    except (ArrowException, UnicodeDecodeError) as error:
         raise ConcordantError(f"{path}: cannot be read as {inner.suffix}: {error}") from error
 
 
-def _read_parquet(path: PathLike) -> Any:
+def _read_parquet(path: PathLike, _ids: Iterable[str]) -> Any:
     from pyarrow.parquet import read_table as read
 
     return read(Path(path))
 
 
-def _read_feather(path: PathLike) -> Any:
+def _read_feather(path: PathLike, _ids: Iterable[str]) -> Any:
     from pyarrow.feather import read_table as read
 
     return read(Path(path))
 
 
-def _read_text(path: PathLike, delimiter: str = ",") -> Any:
+def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
+    """Text table; id columns stay text, since 007 and 7, or 1.10 and 1.1, are different ids."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -183,19 +197,20 @@ def _read_text(path: PathLike, delimiter: str = ",") -> Any:
         raise EmptyDataError(str(path))
     try:
         # one thread: only then does pyarrow name the line it cannot read
-        return csv.read_csv(pa.py_buffer(buffer), csv.ReadOptions(use_threads=False), options)
+        types = csv.ConvertOptions(column_types=dict.fromkeys(ids, pa.string()))
+        return csv.read_csv(pa.py_buffer(buffer), csv.ReadOptions(use_threads=False), options, types)
     except pa.ArrowInvalid as error:
         line = QUOTED_LINE.search(str(error))
         raise MalformedLineError(path, int(line[1]) if line else 1, 0, str(error)) from error
 
 
-FORMATS: dict[str, Callable[[PathLike], Any]] = {
+FORMATS: dict[str, Callable[[PathLike, Iterable[str]], Any]] = {
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
     ".feather": _read_feather,
     ".arrow": _read_feather,
     ".csv": _read_text,
-    ".tsv": lambda path: _read_text(path, "\t"),
+    ".tsv": lambda path, ids: _read_text(path, ids, "\t"),
 }
 
 
@@ -232,7 +247,8 @@ def read_comparisons(
     >>> read_comparisons(table, outcome="winner").outcome.tolist()
     [-1, 0]
     """
-    column, _ = _columns(_read_arrow(source) if isinstance(source, str | os.PathLike) else source)
+    is_file = isinstance(source, str | os.PathLike)
+    column, _ = _columns(_read_arrow(source, (left, right)) if is_file else source)
     meaning = _meanings(outcomes)
     seen, codes = np.unique([_key(value) for value in column(outcome).tolist()], return_inverse=True)
     unknown = [code for code, value in enumerate(seen.tolist()) if value not in meaning]
@@ -242,7 +258,7 @@ def read_comparisons(
         problem = f"column {outcome!r} has the unknown outcome {str(seen[codes[row]])!r} at row {row}"
         raise LabelError(problem, hint)
     signs = np.array([meaning[value] for value in seen.tolist()], dtype=np.int64)[codes]
-    return Comparisons(column(left), column(right), signs)
+    return Comparisons(whole_ids(column(left)), whole_ids(column(right)), signs)
 
 
 def _key(value: object) -> str:

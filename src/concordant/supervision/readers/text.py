@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from concordant.exceptions import MalformedLineError
+
 __all__ = [
     "COMPRESSED",
     "Bytes",
@@ -85,8 +87,15 @@ def read_buffer(path: PathLike) -> Bytes:
         contents = _read_all(path)
         buffer = np.empty(len(contents) + 1, dtype=np.uint8)
         buffer[:-1] = np.frombuffer(contents, dtype=np.uint8)
+    if not (buffer[: min(len(buffer) - 1, COUNTED_AT_ONCE)] == ord("\n")).any() and only_cr(buffer[:-1]):
+        raise MalformedLineError(path, 1, 0, "lines end in CR alone", "convert the line ends to LF.")
     buffer[-1] = ord("\n")
     return buffer[3:] if buffer[:3].tobytes() == BYTE_ORDER_MARK else buffer
+
+
+def only_cr(text: Bytes) -> bool:
+    """Whether there are line ends, and all are those of old Macs."""
+    return bool((text == ord("\r")).any() and not (text == ord("\n")).any())
 
 
 def read_lines(path: PathLike) -> Iterator[tuple[int, str]]:

@@ -156,7 +156,7 @@ def codes_of(*columns: np.ndarray) -> list[IntArray]:
     """Number equal texts equally, in order of first appearance over all columns (hashed, not sorted)."""
     import pyarrow as pa
 
-    chunks = [pa.array(column, pa.string()) for column in columns]
+    chunks = [pa.array(np.asarray(column).astype(np.str_, copy=False), pa.string()) for column in columns]
     encoded = pa.chunked_array(chunks).dictionary_encode().combine_chunks()
     codes = encoded.indices.to_numpy().astype(np.int64)
     return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from concordant.exceptions import GradeError, ParameterError
+from concordant.exceptions import GradeError, LabelError, ParameterError
 from concordant.supervision.columns import check_column, check_ids, check_lengths, check_scores
 from concordant.supervision.readers.text import PathLike, write_atomically
 from concordant.supervision.readers.trec import codes_of
@@ -25,9 +25,10 @@ def write_qrels(path: PathLike, qid: ArrayLike, docid: ArrayLike, grades: ArrayL
     """
     grades = check_column(grades, "grades")
     queries, documents = _ids("qid", qid, len(grades)), _ids("docid", docid, len(grades))
-    if (broken := np.flatnonzero(~(np.mod(grades, 1) == 0))).size:  # NaN and infinities too
+    if (broken := np.flatnonzero(~((np.mod(grades, 1) == 0) & (np.abs(grades) < 2**53)))).size:  # NaN too
         row = int(broken[0])
         raise GradeError(float(grades[row]), f"row {row}", "is not a whole number", "qrels hold those only.")
+    _refuse_repeats(queries, documents)
     with write_atomically(path) as stream:
         for query, document, grade in zip(queries, documents, grades.astype(np.int64).tolist(), strict=True):
             stream.write(f"{query} 0 {document} {grade}\n".encode())
@@ -52,6 +53,7 @@ def write_run(
     scores = check_scores(scores, len(documents), "docid")
     queries = _ids("qid", qid, len(scores))
     _ids("tag", [tag])
+    _refuse_repeats(queries, documents)
     order, ranks = _ranking(queries, documents, scores)
     with write_atomically(path) as stream:
         for row, rank in zip(order.tolist(), ranks.tolist(), strict=True):
@@ -68,6 +70,15 @@ def _ranking(queries: list[str], documents: list[str], scores: FloatArray) -> tu
     codes = codes[order]
     starts = np.searchsorted(codes, codes)
     return rows[order], np.arange(len(rows)) - starts + 1
+
+
+def _refuse_repeats(queries: list[str], documents: list[str]) -> None:
+    """Refuse a document given twice for a query: no reader would take the file."""
+    seen: set[tuple[str, str]] = set()
+    for row, pair in enumerate(zip(queries, documents, strict=True)):
+        if pair in seen:
+            raise LabelError(f"row {row} gives document {pair[1]!r} of query {pair[0]!r} again", "keep one.")
+        seen.add(pair)
 
 
 def _ids(name: str, ids: ArrayLike, n_rows: int | None = None) -> list[str]:

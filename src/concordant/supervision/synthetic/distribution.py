@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from concordant.exceptions import LabelError, LengthMismatchError, NonFiniteError, ParameterError, ShapeError
+from concordant.supervision.check import check_features
 from concordant.supervision.columns import check_grades, frozen
 from concordant.supervision.labels import Grades, Permutations, Preferences
 from concordant.supervision.queries import Queries
@@ -110,9 +111,9 @@ def as_label(label: ArrayLike) -> Label:
 
 def check_probabilities(given: ArrayLike, shape: tuple[int, int]) -> FloatArray:
     """Rows of finite numbers >= 0 that sum to 1."""
-    probs = np.array(given, dtype=np.float64)
+    probs: FloatArray = check_features(given).astype(np.float64)
     if probs.shape != shape:
-        raise ShapeError("probs", probs.shape, f"{shape}: one row per query, one column per label")
+        raise ShapeError("probs", probs.shape, f"{shape}: one row per query or pair, one column per label")
     if (bad := ~(np.isfinite(probs) & (probs >= 0))).any():
         where = f"row {np.argwhere(bad)[0][0]}"
         raise NonFiniteError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,8 +68,12 @@ def draw_items(
     shuffle: bool,
 ) -> Items:
     """Draw normal features, query sizes, and per outcome a latent score and a probability."""
-    least, most = n_items if isinstance(n_items, tuple) else (n_items, n_items)
+    bounds = (n_items, n_items) if isinstance(n_items, numbers.Integral) else tuple(n_items)  # type: ignore[arg-type]
+    if len(bounds) != 2:
+        raise ParameterError("n_items", n_items, "a number, or (least, most)")
+    least, most = bounds
     check_counts(n_queries=n_queries, n_features=n_features, n_labels=n_labels, n_items=least)
+    check_counts(n_items=most)
     if most < least:
         raise ParameterError("n_items", n_items, "a number, or (least, most) with least <= most")
     check_noise(noise)
@@ -89,7 +94,7 @@ def draw_items(
 def check_counts(**counts: int) -> None:
     """Refuse counts below 1."""
     for name, count in counts.items():
-        if count < 1 or count != int(count):
+        if not (isinstance(count, numbers.Integral) and count >= 1):
             raise ParameterError(name, count, "a whole number >= 1")
 
 

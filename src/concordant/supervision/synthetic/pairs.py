@@ -182,7 +182,7 @@ def outcome_probabilities(gap: FloatArray, noise: float, threshold: float) -> Fl
     if noise == 0:
         return np.stack((gap < -threshold, np.abs(gap) <= threshold, gap > threshold), axis=1).astype(float)
     left, right = ndtr((-threshold - gap) / noise), ndtr((gap - threshold) / noise)
-    return np.stack((left, 1 - left - right, right), axis=1)
+    return np.stack((left, np.maximum(1 - left - right, 0.0), right), axis=1)
 
 
 def reweighted(probabilities: FloatArray, tie_share: float, plain: float) -> FloatArray:
