@@ -20,7 +20,7 @@ from concordant.metrics.metric import (
     check_number,
     refuse_grades_above,
 )
-from concordant.supervision.columns import check_grades, check_lengths, check_nonnegative
+from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray
@@ -44,9 +44,9 @@ class Additive(GradedMetric):
         discounts: FloatArray = 1.0 / np.log2(np.maximum(numbers + (rule == "log2"), 2))
         return discounts
 
-    def usable(self, grades: FloatArray) -> FloatArray:
+    def usable(self, labels: Grades) -> Grades:
         """Apply a user's gain; refuse grades whose 2^grade overflows."""
-        return usable_gains(self, grades)
+        return usable_gains(self, labels)
 
     def sums(self, rows: Rows) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Value of each query, its best value (normalised metrics) or highest gain (others), and ties."""
@@ -73,7 +73,7 @@ class Additive(GradedMetric):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """The gains themselves: the metric is linear in them."""
-        return self.gains(queries.gather(self.usable(labels.values)))
+        return self.gains(queries.gather(self.usable(labels).values))
 
 
 def check_discounts(given: ArrayLike, places: int) -> FloatArray:
@@ -85,18 +85,18 @@ def check_discounts(given: ArrayLike, places: int) -> FloatArray:
     return discounts
 
 
-def usable_gains(metric: GradedMetric, grades: FloatArray) -> FloatArray:
+def usable_gains(metric: GradedMetric, labels: Grades) -> Grades:
     """Apply a user's gain function; refuse grades whose gains overflow when they are added up."""
     if metric.convention.gain == "exp2":
         hint = "grades are small whole numbers; for raw counts use gain='linear'."
-        refuse_grades_above(grades, HIGHEST_EXP2, "makes 2^grade overflow", hint)
-        return grades
+        refuse_grades_above(labels, HIGHEST_EXP2, "makes 2^grade overflow", hint)
+        return labels
     if callable(metric.convention.gain):
-        gains = check_grades(metric.convention.gain(grades), "gain")
-        check_lengths("y", len(grades), gain=gains)
-        grades = gains
-    refuse_grades_above(grades, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
-    return grades
+        gains = Grades.passing(metric.convention.gain(labels.values))
+        check_lengths("y", len(labels), gain=gains)
+        labels = gains
+    refuse_grades_above(labels, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
+    return labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,7 +144,7 @@ class NDCG(DCG):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Gain over the best DCG of the query; 0 where that is 0."""
-        gains = self.gains(queries.gather(self.usable(labels.values)))
+        gains = self.gains(queries.gather(self.usable(labels).values))
         # Plain numpy, unlike the kernels: torch losses ask for targets where numba is absent.
         ideal = gains[np.lexsort((-gains, queries.codes))]
         best = segment_sum(ideal * self.place_discounts(queries), queries.offsets)
@@ -179,9 +179,9 @@ class Precision(Additive):
         """1 for a relevant item."""
         return BINARY, self.convention.relevant_from
 
-    def usable(self, grades: FloatArray) -> FloatArray:
+    def usable(self, labels: Grades) -> Grades:
         """Any grade: it counts as relevant or not."""
-        return grades
+        return labels
 
     def discounts(self, places: int) -> FloatArray:
         """Every place counts the same."""
@@ -232,10 +232,10 @@ class ERU(Additive):
         """How far the grade lies above the neutral one."""
         return ABOVE, float(self.v)
 
-    def usable(self, grades: FloatArray) -> FloatArray:
+    def usable(self, labels: Grades) -> Grades:
         """Refuse grades that overflow when they are added up."""
-        refuse_grades_above(grades, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
-        return grades
+        refuse_grades_above(labels, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
+        return labels
 
     def discounts(self, places: int) -> FloatArray:
         """Halves every w - 1 places."""

@@ -128,18 +128,18 @@ class ERR(Cascade):
 
     name: ClassVar[str] = "err"
 
-    def usable(self, grades: FloatArray) -> FloatArray:
+    def usable(self, labels: Grades) -> Grades:
         """Refuse grades that give no probability."""
         highest = self.convention.max_grade
         if highest == "probability":
             hint = "this convention reads grades as probabilities."
-            refuse_grades_above(grades, 1.0, "is no probability", hint)
-            return grades
-        refuse_grades_above(grades, HIGHEST_EXP2, "makes 2^grade overflow", "grades are small numbers.")
+            refuse_grades_above(labels, 1.0, "is no probability", hint)
+            return labels
+        refuse_grades_above(labels, HIGHEST_EXP2, "makes 2^grade overflow", "grades are small numbers.")
         if highest != "data":
             hint = "set max_grade in the convention: metric('err', convention='max_grade=...')."
-            refuse_grades_above(grades, float(highest), f"is above max_grade={highest:g}", hint)
-        return grades
+            refuse_grades_above(labels, float(highest), f"is above max_grade={highest:g}", hint)
+        return labels
 
     def stopping(self, rows: Rows) -> tuple[int, float, float]:
         """Scaled gain, or the grade itself."""

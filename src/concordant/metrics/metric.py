@@ -274,9 +274,9 @@ class GradedMetric(Metric):
         self, labels: Grades, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
     ) -> tuple[FloatArray, BoolArray]:
         """Run the kernel, and again, in the order of the tie rule, on the queries in which ties matter."""
-        grades = self.usable(labels.values)
-        rule, top = self.convention.ties, float(grades.max(initial=0.0))
-        rows = Rows(queries.gather(grades), queries.gather(scores), queries.offsets, top, rule == "input")
+        usable, rule = self.usable(labels), self.convention.ties
+        grades, ordered = queries.gather(usable.values), queries.gather(scores)
+        rows = Rows(grades, ordered, queries.offsets, usable.highest, strict=rule == "input")
         measured = self.measure(rows)
         if rule not in ("expected", "input") and measured.tied.any():
             measured.values[measured.tied] = self.break_ties(rows, measured.tied, queries, docid)
@@ -293,17 +293,17 @@ class GradedMetric(Metric):
         ordered = Rows(rows.grades[order], rows.scores[order], some.offsets, rows.highest, strict=True)
         return self.measure(ordered).values
 
-    def usable(self, grades: FloatArray) -> FloatArray:
+    def usable(self, labels: Grades) -> Grades:
         """Give the numbers the kernel reads as grades; a user's gain function is applied here."""
-        return grades
+        return labels
 
     def measure(self, rows: Rows) -> Measured:
         """Run the metric's kernel."""
         raise NotImplementedError
 
 
-def refuse_grades_above(grades: FloatArray, highest: float, problem: str, hint: str) -> None:
+def refuse_grades_above(labels: Grades, highest: float, problem: str, hint: str) -> None:
     """Raise GradeError for the first grade, in the caller's order, above what the metric can use."""
-    if grades.max() > highest:
-        row = int(np.argmax(grades > highest))
-        raise GradeError(float(grades[row]), f"row {row}", problem, hint).at(row)
+    if labels.highest > highest:
+        row = int(np.argmax(labels.values > highest))
+        raise GradeError(float(labels.values[row]), f"row {row}", problem, hint).at(row)

@@ -134,15 +134,15 @@ class WPD(PD):
         """The convention's gain."""
         return (EXP2 if self.convention.gain == "exp2" else LINEAR), 0.0
 
-    def usable(self, grades: FloatArray) -> FloatArray:
+    def usable(self, labels: Grades) -> Grades:
         """Apply a user's gain; refuse grades whose 2^grade overflows."""
-        return usable_gains(self, grades)
+        return usable_gains(self, labels)
 
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
         """The gains: a[i,j] - a[j,i] is their difference."""
         if isinstance(labels, Preferences):
             return super().standardize(labels, queries)
-        grades = queries.gather(self.usable(labels.values))
+        grades = queries.gather(self.usable(labels).values)
         lowest = segment_reduce(np.minimum, grades, queries.offsets)
         highest = segment_reduce(np.maximum, grades, queries.offsets)
         gains = np.exp2(grades) - 1.0 if self.gain()[0] == EXP2 else grades

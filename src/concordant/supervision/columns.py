@@ -34,6 +34,7 @@ __all__ = [
     "check_nonnegative",
     "check_scores",
     "frozen",
+    "graded",
 ]
 
 EXACT = 2**53  # up to here every whole number is a double
@@ -78,14 +79,12 @@ def check_column(values: ArrayLike, name: str) -> FloatArray:
         raise ShapeError(name, array.shape, "one number per row")
     if array.dtype.kind not in "biuf":
         array = numbers_from_objects(array, name)
-    elif array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
-        refuse_large(array, name)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def refuse_large(array: NDArray[Any], name: str) -> None:
-    """Refuse integers that a double cannot tell from their neighbours."""
-    if int(array.max()) > EXACT or int(array.min()) < -EXACT:
+    """Refuse integers that a double cannot tell from their neighbours: as scores they would tie."""
+    if array.size and (int(array.max()) > EXACT or int(array.min()) < -EXACT):
         row = int(np.argmax((array > EXACT) | (array < -EXACT)))
         problem = f"row {row} is {array[row]}, which a double cannot hold exactly"
         raise NotNumericError(name, problem).at(row)
@@ -182,23 +181,31 @@ def check_grades(y: ArrayLike, name: str = "y") -> FloatArray:
     concordant.exceptions.GradeError: grade -1 at row 1 is negative.
     Hint: grades start at 0; TREC's negative judgements become 0 by np.maximum(y, 0).
     """
+    return graded(y, name)[0]
+
+
+def graded(y: ArrayLike, name: str = "y") -> tuple[FloatArray, float]:
+    """Give the checked grades, and the highest of them: metrics ask for it, and it costs a pass."""
     grades = check_column(y, name)
     if not grades.size:
         raise EmptyDataError(name)
-    lowest = grades.min()  # NaN if there is one: a single pass decides the usual case
-    if not (lowest >= 0 and grades.max() < np.inf):
+    lowest, highest = grades.min(), float(grades.max())  # NaN if there is one
+    if not (lowest >= 0 and highest < np.inf):
         if (bad := ~np.isfinite(grades)).any():
             refuse(bad, grades, name, "drop unjudged rows or give them grade 0.")
         row = int(np.argmin(grades))
         hint = "grades start at 0; TREC's negative judgements become 0 by np.maximum(y, 0)."
         raise GradeError(float(grades[row]), f"row {row}", "is negative", hint).at(row)
-    return grades
+    return grades, highest
 
 
 def check_scores(scores: ArrayLike, n_rows: int, reference: str = "y") -> FloatArray:
     """Give one score per row; `-inf` means "not in the ranking", NaN and `+inf` are refused."""
-    values = check_column(scores, "scores")
+    given = as_numpy(scores, "scores")
+    values = check_column(given, "scores")
     check_lengths(reference, n_rows, scores=values)
+    if given.dtype.kind in "iu":
+        refuse_large(given, "scores")
     if values.size and not values.max() < np.inf:
         hint = "a ranking needs comparable scores; -inf marks items that are not in the ranking."
         refuse(np.isnan(values) | np.isposinf(values), values, "scores", hint)

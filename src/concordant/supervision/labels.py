@@ -13,11 +13,11 @@ from concordant.exceptions import EmptyDataError, LabelError, ParameterError, Sh
 from concordant.supervision.check import check_features
 from concordant.supervision.columns import (
     check_column,
-    check_grades,
     check_ids,
     check_lengths,
     check_nonnegative,
     frozen,
+    graded,
 )
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -57,15 +57,20 @@ class Grades:
     """
 
     values: ArrayLike
+    highest: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", frozen(check_grades(self.values).copy()))
+        values, highest = graded(self.values)
+        object.__setattr__(self, "values", frozen(values.copy()))
+        object.__setattr__(self, "highest", highest)
 
     @classmethod
     def passing(cls, values: ArrayLike) -> Grades:
         """Checked but not copied: for a call that ends before the caller can change them."""
         grades = cls.__new__(cls)
-        object.__setattr__(grades, "values", frozen(check_grades(values)))
+        checked, highest = graded(values)
+        object.__setattr__(grades, "values", frozen(checked))
+        object.__setattr__(grades, "highest", highest)
         return grades
 
     def __len__(self) -> int:
