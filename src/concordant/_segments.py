@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -60,9 +61,21 @@ def run_chunks(offsets: IntArray, body: Callable[[int, int], None]) -> None:
         return
     cuts = np.searchsorted(offsets, np.linspace(0, n_rows, threads * CHUNKS_PER_THREAD + 1)[1:-1])
     edges = np.unique(np.r_[0, cuts, n_queries]).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(body, first, last) for first, last in pairwise(edges)]:
-            done.result()
+    waiting = deque(pairwise(edges))
+
+    def work() -> None:
+        while waiting:
+            try:
+                chunk = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            body(*chunk)
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        helpers = [pool.submit(work) for _ in range(threads - 1)]
+        work()  # this thread too: waiting would cost a tenth
+        for helper in helpers:
+            helper.result()
 
 
 def segment_reduce(function: np.ufunc, values: FloatArray, offsets: IntArray) -> FloatArray:
