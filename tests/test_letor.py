@@ -579,3 +579,14 @@ def test_an_absurd_exponent_is_read_as_python_reads_it(tmp_path):
     token = "1" + "0" * 100_001 + "e-100001"
     (tmp_path / "x").write_text(f"1 qid:1 1:{token}\n")
     assert read_letor(tmp_path / "x").X.tolist() == [[float(token)]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"n_features": 2.5}, {"n_features": "3"}, {"dtype": "x"}, {"dtype": int}, {"fill": "a"}, {"group": 3}],
+    ids=str,
+)
+def test_options_that_make_no_sense_are_refused(tmp_path, options):
+    (tmp_path / "x").write_text("1 1:2\n")
+    with pytest.raises(ParameterError):
+        read_letor(tmp_path / "x", **options)

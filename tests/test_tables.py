@@ -183,3 +183,12 @@ def test_damaged_tables_name_the_file(tmp_path):
         path.write_bytes(b"nonsense")
         with pytest.raises(ConcordantError, match=r"bad\..*cannot be read"):
             read_table(path)
+
+
+def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path):
+    (tmp_path / "twice.csv").write_text("qid,grade,a,a\n1,1,1,2\n")
+    (tmp_path / "latin.csv").write_bytes("qid,grade,\xe9\n1,1,1\n".encode("latin-1"))
+    for name in ("twice.csv", "latin.csv"):
+        with pytest.raises(ConcordantError, match="cannot be used"):
+            read_table(tmp_path / name)
+    assert from_frame(pd.DataFrame({"qid": [1], "grade": [1], 0: [2.0]})).X.tolist() == [[2.0]]

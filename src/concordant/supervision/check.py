@@ -14,25 +14,25 @@ from concordant.types import ArrayLike, FloatArray
 __all__ = ["check"]
 
 
-def check_features(X: ArrayLike) -> Any:
+def check_features(X: ArrayLike, name: str = "X") -> Any:
     """Give a 2-D float matrix: float32 and float64 are kept as they are, the rest becomes float64.
 
     A scipy sparse matrix becomes CSR.
     """
-    matrix = X.tocsr() if hasattr(X, "tocsr") else as_numpy(X, "X")
+    matrix = X.tocsr() if hasattr(X, "tocsr") else as_numpy(X, name)
     if matrix.ndim != 2:
-        raise ShapeError("X", matrix.shape, "two dimensions, one row per document")
+        raise ShapeError(name, matrix.shape, "two dimensions")
     if not matrix.shape[0]:
-        raise EmptyDataError("X")
+        raise EmptyDataError(name)
     if matrix.dtype.kind not in "biuf":
-        columns = [numbers_from_objects(matrix[:, j], f"X[:, {j}]") for j in range(matrix.shape[1])]
+        columns = [numbers_from_objects(matrix[:, j], f"{name}[:, {j}]") for j in range(matrix.shape[1])]
         matrix = np.column_stack(columns)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    refuse_non_finite(matrix)
+    refuse_non_finite(matrix, name)
     return matrix
 
 
-def refuse_non_finite(matrix: Any) -> None:
+def refuse_non_finite(matrix: Any, name: str) -> None:
     """Raise NonFiniteError for the first bad entry; the sum settles the usual case without a mask."""
     sparse = hasattr(matrix, "tocoo")
     values = matrix.data if sparse else matrix
@@ -42,7 +42,7 @@ def refuse_non_finite(matrix: Any) -> None:
         places = np.argwhere(bad)
         row, column = (axis[places[0, 0]] for axis in matrix.tocoo().coords) if sparse else places[0]
         where = f"row {row}, column {column}"
-        raise NonFiniteError("X", float(values[bad][0]), where, int(bad.sum())).at(int(row))
+        raise NonFiniteError(name, float(values[bad][0]), where, int(bad.sum())).at(int(row))
 
 
 def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, Any, FloatArray]:

@@ -127,7 +127,7 @@ class Preferences:
         """
         better, worse, weights, start = [], [], [], 0
         for number, given in enumerate(matrices):
-            matrix = check_features(given)
+            matrix = check_features(given, f"matrices[{number}]")
             if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
                 raise ShapeError(f"matrices[{number}]", matrix.shape, "a square matrix")
             i, j = np.nonzero(matrix)
@@ -258,7 +258,7 @@ class Comparisons:
 
     def pairs(self, features: ArrayLike) -> FloatArray:
         """Both sides' features, shape (n_pairs, 2, n_features); row k of `features` describes `items[k]`."""
-        table = check_features(features).astype(np.float64, copy=False)
+        table = check_features(features, "features").astype(np.float64, copy=False)
         if len(table) != len(self.items):
             raise ShapeError("features", table.shape, f"one row for each of the {len(self.items)} items")
         return np.stack((table[self.left_codes], table[self.right_codes]), axis=1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from itertools import chain
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def load(
 
 def wanted_splits(dataset: Dataset, fold: int | None, split: str | None) -> tuple[str, ...]:
     """Give the splits to read; a request that the set cannot serve is refused."""
-    if fold is not None and not (isinstance(fold, int) and 1 <= fold <= dataset.folds):
+    if fold is not None and not (isinstance(fold, Integral) and 1 <= fold <= dataset.folds):
         allowed = f"None or 1 to {dataset.folds}" if dataset.folds else f"None: {dataset.name} has no folds"
         raise ParameterError("fold", fold, allowed)
     if split is None:

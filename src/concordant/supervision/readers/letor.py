@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import re
 from collections.abc import Iterable
@@ -124,10 +125,10 @@ def parse_letor(
         raise EmptyDataError(", ".join(os.fspath(source.path) for source in sources) or "the list of files")
     base = 0 if zero_based else 1
     found = max(0, max(chunk.largest for chunk in chunks) + 1 - base)
-    columns = found if n_features is None else n_features
+    columns = found if n_features is None else int(n_features)
     layout = Layout(
         base=base,
-        limit=LARGEST if n_features is None else n_features,
+        limit=LARGEST if n_features is None else columns,
         width=0 if sparse else max(columns, 1),
         has_qid=_letor_chunks.has_qid(sources),
     )
@@ -146,14 +147,15 @@ def _paths(path: PathLike | Iterable[PathLike]) -> list[PathLike]:
 
 def _check_options(sparse: bool, n_features: int | None, dtype: DTypeLike, fill: float) -> np.dtype[Any]:
     """Give the dtype, refusing what cannot be combined."""
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float64, np.float32):
-        raise ParameterError("dtype", dtype.name, "float64 or float32")
+    if dtype not in (np.float64, np.float32, "float64", "float32", float):
+        raise ParameterError("dtype", dtype, "float64 or float32")
+    if not isinstance(fill, numbers.Real):
+        raise ParameterError("fill", fill, "a number")
     if sparse and fill != 0:
         raise ParameterError("fill", fill, "0 when sparse=True: what a sparse matrix leaves out is zero")
-    if n_features is not None and n_features < 0:
-        raise ParameterError("n_features", n_features, "0 or more")
-    return dtype
+    if n_features is not None and not (isinstance(n_features, numbers.Integral) and n_features >= 0):
+        raise ParameterError("n_features", n_features, "a whole number, 0 or more")
+    return np.dtype(dtype)
 
 
 def _check_size(chunks: list[Chunk], layout: Layout, dtype: np.dtype[Any], given: int | None) -> None:
@@ -201,6 +203,8 @@ def _docids(chunks: list[Chunk], spans: IntArray) -> np.ndarray | None:
 
 def _group_sizes(group: PathLike | Iterable[PathLike] | ArrayLike) -> IntArray:
     """Sizes from an array, a file, or several files."""
+    if not isinstance(group, str | os.PathLike | Iterable):
+        raise ParameterError("group", group, "a list of sizes, or a file of them")
     names = _paths(group) if isinstance(group, str | os.PathLike) else list(group)
     if not names or not isinstance(names[0], str | os.PathLike):
         return np.asarray(names)

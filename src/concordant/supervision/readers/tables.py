@@ -144,6 +144,10 @@ def _columns(frame: ArrayLike) -> tuple[Callable[[str], np.ndarray], list[str]]:
         native = nw.from_native(frame)
     except TypeError as error:
         raise NotNumericError("frame", f"it is a {type(frame).__name__}, not a table") from error
+    except (nw.exceptions.NarwhalsError, UnicodeDecodeError) as error:  # columns of one name, not UTF-8
+        raise ConcordantError(
+            f"the table's columns cannot be used: {' '.join(str(error).split())}"
+        ) from error
     table = native.collect() if isinstance(native, nw.LazyFrame) else native
     if len(table) == 0:
         raise EmptyDataError("frame")
@@ -151,7 +155,7 @@ def _columns(frame: ArrayLike) -> tuple[Callable[[str], np.ndarray], list[str]]:
     def column(name: str) -> np.ndarray:
         if name not in table.columns:
             raise UnknownNameError("column", name, table.columns)
-        values = table[name]
+        values = table.get_column(name)
         if values.dtype in (nw.Categorical, nw.Enum):  # ids by their text, not by the order of the categories
             values = values.cast(nw.String)
         return values.to_numpy()

@@ -111,7 +111,7 @@ def as_label(label: ArrayLike) -> Label:
 
 def check_probabilities(given: ArrayLike, shape: tuple[int, int]) -> FloatArray:
     """Rows of finite numbers >= 0 that sum to 1."""
-    probs: FloatArray = check_features(given).astype(np.float64)
+    probs: FloatArray = check_features(given, "probs").astype(np.float64)
     if probs.shape != shape:
         raise ShapeError("probs", probs.shape, f"{shape}: one row per query or pair, one column per label")
     if (bad := ~(np.isfinite(probs) & (probs >= 0))).any():

@@ -68,7 +68,7 @@ def draw_items(
     shuffle: bool,
 ) -> Items:
     """Draw normal features, query sizes, and per outcome a latent score and a probability."""
-    bounds = (n_items, n_items) if isinstance(n_items, numbers.Integral) else tuple(n_items)  # type: ignore[arg-type]
+    bounds = tuple(n_items) if isinstance(n_items, (tuple, list)) else (n_items, n_items)
     if len(bounds) != 2:
         raise ParameterError("n_items", n_items, "a number, or (least, most)")
     least, most = bounds
@@ -100,7 +100,7 @@ def check_counts(**counts: int) -> None:
 
 def check_noise(noise: float) -> None:
     """Refuse a standard deviation that is none."""
-    if not 0 <= noise < np.inf:
+    if not (isinstance(noise, numbers.Real) and 0 <= noise < np.inf):
         raise ParameterError("noise", noise, "finite and >= 0")
 
 
