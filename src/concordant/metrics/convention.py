@@ -171,7 +171,7 @@ PRESETS: Mapping[str, Convention] = {
         short_list="zero",
     ),
 }
-"""What each tool does; measured on the real ones (docs/conventions.md)."""
+"""What each tool does; docs/conventions.md says which were compared with the real tool, and which not."""
 
 
 def convention(spec: str | Convention) -> Convention:
