@@ -14,7 +14,7 @@ import numpy as np
 
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["kernel", "n_threads", "run_chunks", "segment_reduce", "segment_sum"]
+__all__ = ["kernel", "n_threads", "run_chunks", "segment_reduce", "segment_sum", "vector_kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,9 +28,22 @@ def kernel(function: Function) -> Function:
     numba forgets a cached kernel when its own file changes; ours are also forgotten when the file of a kernel
     they call does.
     """
+    return compiled_by(function, fastmath=False)
+
+
+def vector_kernel(function: Function) -> Function:
+    """Compile as `kernel` does, and let sums be taken in any order, so that loops over items use vectors.
+
+    NaN and infinity keep their meaning: only the order of additions is free.
+    """
+    return compiled_by(function, fastmath={"reassoc", "contract", "nsz"})
+
+
+def compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
+    """Compile, and stamp the cache with every file the code comes from."""
     from numba import njit
 
-    compiled: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
+    compiled: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if not hasattr(compiled, "_cache"):  # NUMBA_DISABLE_JIT: plain Python, for debugging
         return function
     called = (getattr(value, "sources", ()) for value in function.__globals__.values())

@@ -1,0 +1,118 @@
+"""Surrogates that read a list as a whole: softmax, and the Plackett-Luce likelihood of an observed order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from concordant.exceptions import LabelError
+from concordant.supervision.columns import frozen
+from concordant.surrogates.surrogate import Loss, Surrogate, repeat
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["PlackettLuce", "Softmax"]
+
+
+class SoftmaxLoss(Loss):
+    """Cross entropy to the softmax of the scores, weighted by row."""
+
+    def __init__(self, offsets: IntArray, weights: FloatArray) -> None:
+        super().__init__(offsets)
+        self.weights = frozen(weights)
+
+    def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
+        """Linear time."""
+        from concordant.surrogates.kernels.listwise import softmax_chunk
+
+        softmax_chunk(scores, self.weights, self.offsets, first, last, values, grad)
+
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """Linear time."""
+        from concordant.surrogates.kernels.listwise import softmax_product_chunk
+
+        softmax_product_chunk(scores, self.weights, vector, self.offsets, first, last, product)
+
+
+@dataclass(frozen=True)
+class Softmax(Surrogate):
+    """Cross entropy: - sum of targets[i] * log softmax(s)_i.
+
+    References
+    ----------
+    Cao et al. (2007), ListNet; here on standardized labels, which makes it consistent where every expected
+    target is positive.
+
+    Examples
+    --------
+    >>> Softmax()([0.0, 0.0], [1.0, 0.0])[1].tolist()
+    [-0.5, 0.5]
+    """
+
+    name: ClassVar[str] = "softmax"
+
+    @property
+    def needs_positive(self) -> bool:
+        """An item of expected target 0 would go to minus infinity."""
+        return True
+
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Weigh each item's term by its target."""
+        return SoftmaxLoss(offsets, targets * weights)
+
+
+class PlackettLuceLoss(Loss):
+    """Negative log-likelihood of choosing the items in the observed order, weighted by row."""
+
+    def __init__(self, offsets: IntArray, weights: FloatArray, order: IntArray) -> None:
+        super().__init__(offsets)
+        self.weights, self.order = frozen(weights), frozen(order)
+
+    def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
+        """Linear time: the order was found before."""
+        from concordant.surrogates.kernels.listwise import plackett_luce_chunk
+
+        plackett_luce_chunk(scores, self.weights, self.order, self.offsets, first, last, values, grad)
+
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """Linear time."""
+        from concordant.surrogates.kernels.listwise import plackett_luce_product_chunk
+
+        known = self.weights, self.order, vector, self.offsets
+        plackett_luce_product_chunk(scores, *known, first, last, product)
+
+
+@dataclass(frozen=True)
+class PlackettLuce(Surrogate):
+    """Negative log-likelihood of the observed order under the Plackett-Luce model (ListMLE).
+
+    Its targets are positions, 1 the best, as `Permutations` holds them.
+
+    References
+    ----------
+    Xia et al. (2008); Cheng, Dembczynski and Hüllermeier (2010).
+
+    Examples
+    --------
+    >>> PlackettLuce()([0.0, 0.0, 0.0], [2, 1, 3])[0].round(6).tolist()
+    [1.791759]
+    """
+
+    name: ClassVar[str] = "plackett_luce"
+    reads: ClassVar[str] = "positions"
+
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Sort the rows by position, once."""
+        queries = repeat(np.arange(len(offsets) - 1), offsets)
+        order = np.lexsort((targets, queries))
+        places = np.arange(1, len(order) + 1) - repeat(offsets[:-1], offsets)
+        if (wrong := targets[order] != places).any():
+            row = int(order[np.argmax(wrong)])
+            problem = f"{self.name} reads positions, but row {row} has {targets[row]:g}"
+            raise LabelError(problem, "each query's positions are 1 (best) to n, without ties.")
+        return PlackettLuceLoss(offsets, weights, order)

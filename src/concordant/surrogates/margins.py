@@ -1,0 +1,175 @@
+"""Margin functions phi(t), t = how far the better item is ahead, and the facts that theorems ask about."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.types import ArrayLike
+
+__all__ = ["MARGINS", "Margin", "exponential", "hinge", "huber_hinge", "logistic", "margin", "squared_hinge"]
+
+CLIP, LOGISTIC, EXPONENTIAL = 0, 1, 2  # kinds of formula, as kernels read them
+NO_WIDTH = 1e-60  # a hinge is a Huber hinge of no width: no sum of scores and edge comes this near the edge
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A non-increasing convex function of a score difference, and what is true of it.
+
+    Margins with quadratic and linear pieces are all of one form: with d = edge - t and c = d clipped to
+    [0, width], phi(t) = scale * c * (2 d - c): a parabola over the first `width` below the edge, its
+    tangent from there on.
+
+    Attributes
+    ----------
+    convex, non_increasing, differentiable
+        As the words say.
+    favours_order
+        phi(t) < phi(-t) for every t > 0.
+    falls_at_zero
+        The slope at 0 is negative.
+    flat_from
+        The smallest t from which the slope is 0; infinite if there is none.
+    lipschitz
+        The largest |slope|; infinite if there is none.
+    smoothness
+        The largest change of slope per unit of t; infinite if there is none.
+    """
+
+    name: str
+    kind: int
+    edge: float = 0.0
+    width: float = 0.0
+    scale: float = 0.0
+    convex: bool = True
+    non_increasing: bool = True
+    differentiable: bool = True
+    favours_order: bool = True
+    falls_at_zero: bool = True
+    flat_from: float = math.inf
+    lipschitz: float = 1.0
+    smoothness: float = math.inf
+
+    @property
+    def order_preserving(self) -> bool:
+        """Whether it meets the conditions under which the pairwise loss is order-preserving.
+
+        References
+        ----------
+        Buffoni, Calauzènes, Gallinari and Usunier (2011), Theorem 1.
+        """
+        shape = self.convex and self.non_increasing and self.differentiable
+        return shape and self.favours_order and self.falls_at_zero and self.flat_from < math.inf
+
+    @property
+    def parameters(self) -> tuple[float, float, float]:
+        """Edge, width and scale of the quadratic pieces, as kernels read them."""
+        return self.edge, self.width, self.scale
+
+    @property
+    def code(self) -> tuple[int, float, float, float]:
+        """Kind and parameters, as kernels of long lists read them."""
+        return self.kind, *self.parameters
+
+    def value(self, t: ArrayLike) -> Any:
+        """phi(t), elementwise.
+
+        >>> squared_hinge.value([-1.0, 0.5, 2.0]).tolist()
+        [4.0, 0.25, 0.0]
+        """
+        t = np.asarray(t, dtype=np.float64)
+        if self.kind == LOGISTIC:
+            return np.logaddexp(0.0, -t)
+        if self.kind == EXPONENTIAL:
+            return np.exp(-t)
+        d = np.maximum(self.edge - t, 0.0)
+        c = np.minimum(d, self.width)
+        return self.scale * c * (2.0 * d - c)
+
+    def slope(self, t: ArrayLike) -> Any:
+        """phi'(t); where phi has a corner, the slope to the right of it."""
+        t = np.asarray(t, dtype=np.float64)
+        if self.kind == LOGISTIC:
+            return 0.5 * (np.tanh(0.5 * t) - 1.0)
+        if self.kind == EXPONENTIAL:
+            return -np.exp(-t)
+        return -2.0 * self.scale * np.clip(self.edge - t, 0.0, self.width)
+
+    def curvature(self, t: ArrayLike) -> Any:
+        """phi''(t); a generalised second derivative where the slope has a corner."""
+        t = np.asarray(t, dtype=np.float64)
+        if self.kind == LOGISTIC:
+            return 0.25 / np.cosh(np.minimum(0.5 * np.abs(t), 350.0)) ** 2
+        if self.kind == EXPONENTIAL:
+            return np.exp(-t)
+        d = self.edge - t
+        return np.where((d > 0.0) & (d <= self.width), 2.0 * self.scale, 0.0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def huber_hinge(h: float = 0.5) -> Margin:
+    """Hinge whose corner is rounded over [1 - h, 1 + h]: 0 above, (1 + h - t)^2 / 4h within, 1 - t below.
+
+    >>> huber_hinge().value([-1.0, 1.0, 1.5]).tolist(), huber_hinge().order_preserving
+    ([2.0, 0.125, 0.0], True)
+    """
+    if not (isinstance(h, numbers.Real) and 1e-100 < h < 1e100):
+        raise ParameterError("h", h, "a finite number > 0")
+    width = float(h)
+    return Margin(
+        name="huber_hinge" if width == 0.5 else f"huber_hinge({width!r})",
+        kind=CLIP,
+        edge=1.0 + width,
+        width=2.0 * width,
+        scale=0.25 / width,
+        flat_from=1.0 + width,
+        falls_at_zero=True,
+        smoothness=0.5 / width,
+    )
+
+
+squared_hinge = Margin(
+    "squared_hinge", CLIP, 1.0, math.inf, 1.0, flat_from=1.0, lipschitz=math.inf, smoothness=2.0
+)
+hinge = Margin("hinge", CLIP, 1.0, NO_WIDTH, 0.5 / NO_WIDTH, differentiable=False, flat_from=1.0)
+logistic = Margin("logistic", LOGISTIC, smoothness=0.25)
+exponential = Margin("exponential", EXPONENTIAL, lipschitz=math.inf)
+
+MARGINS: dict[str, Callable[[], Margin]] = {
+    "squared_hinge": lambda: squared_hinge,
+    "huber_hinge": huber_hinge,
+    "logistic": lambda: logistic,
+    "exponential": lambda: exponential,
+    "hinge": lambda: hinge,
+}
+
+
+def margin(name: str | Margin) -> Margin:
+    """Give a margin by its name; `huber_hinge(0.25)` sets the width.
+
+    >>> margin("huber_hinge(0.25)").flat_from
+    1.25
+    >>> margin("hinge").order_preserving, margin("logistic").order_preserving
+    (False, False)
+    """
+    if isinstance(name, Margin):
+        return name
+    if isinstance(name, str):
+        if name in MARGINS:
+            return MARGINS[name]()
+        if found := re.fullmatch(r"huber_hinge\((?:h=)?([-+.\deE]+)\)", name):
+            try:
+                return huber_hinge(float(found[1]))
+            except ValueError as error:
+                raise ParameterError("h", found[1], "a finite number > 0") from error
+    raise UnknownNameError("margin", name, MARGINS)

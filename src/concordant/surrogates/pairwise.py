@@ -1,0 +1,257 @@
+"""Surrogates that compare items two at a time: the order-preserving one, and the preorder baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from concordant.exceptions import GradeError
+from concordant.supervision.columns import frozen
+from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin, margin
+from concordant.surrogates.surrogate import Loss, Surrogate, check_choice, repeat
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["LONG", "Pairwise", "Preorder"]
+
+LONG = 256  # from here on sorting and sweeping is faster than comparing every pair (`benchmarks surrogates`)
+HIGHEST_EXP2 = 1000  # above, 2^grade leaves the doubles
+REPAIR = 8  # moves per item up to which last time's order is mended rather than sorted anew
+
+
+class PairLoss(Loss):
+    """Sum over pairs of weight * phi(score difference).
+
+    `levels` None: every pair (i, j) at weights[i]. Else pairs with levels[i] > levels[j], at
+    weights[i] * min(levels[i] - levels[j], top).
+    """
+
+    def __init__(
+        self,
+        shape: Margin,
+        offsets: IntArray,
+        weights: FloatArray,
+        levels: FloatArray | None = None,
+        top: float = np.inf,
+    ) -> None:
+        super().__init__(offsets)
+        self.shape, self.weights, self.top = shape, frozen(weights), float(top)
+        self.graded = levels is not None
+        self.levels = self.weights if levels is None else frozen(levels)
+        # The exponential needs neither order nor double loop; for the logistic nothing faster is known.
+        limit = {CLIP: LONG, EXPONENTIAL: -1, LOGISTIC: np.iinfo(np.int64).max}[shape.kind]
+        self.long = np.flatnonzero(np.diff(offsets) > limit)
+        self.limit = limit
+        self.codes = level_codes(self.levels, offsets) if self.graded and self.long.size else np.empty(0, int)
+        self.orders: dict[int, IntArray] = {}  # of the long queries, kept between calls
+
+    def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
+        """Short lists in one compiled loop, long ones each by itself."""
+        pairs = self.weights, self.levels, self.top, self.graded, self.offsets
+        if self.shape.kind == LOGISTIC:
+            from concordant.surrogates.kernels.pairs import logistic_chunk
+
+            logistic_chunk(scores, *pairs, first, last, values, grad)
+        elif self.shape.kind == CLIP:
+            from concordant.surrogates.kernels.pairs import clip_chunk
+
+            clip_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, values, grad)
+        for q in self.long_between(first, last):
+            values[q] = self.long_value(scores, q, grad)
+
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """As `chunk`."""
+        pairs = self.weights, self.levels, self.top, self.graded, vector, self.offsets
+        if self.shape.kind == LOGISTIC:
+            from concordant.surrogates.kernels.pairs import logistic_product_chunk
+
+            logistic_product_chunk(scores, *pairs, first, last, product)
+        elif self.shape.kind == CLIP:
+            from concordant.surrogates.kernels.pairs import clip_product_chunk
+
+            clip_product_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, product)
+        for q in self.long_between(first, last):
+            self.long_product(scores, vector, q, product)
+
+    def long_between(self, first: int, last: int) -> list[int]:
+        """Long queries of the chunk."""
+        start, end = np.searchsorted(self.long, (first, last))
+        own: list[int] = self.long[start:end].tolist()
+        return own
+
+    def long_value(self, scores: FloatArray, q: int, grad: FloatArray) -> float:
+        """Value and gradient of one long query."""
+        from concordant.surrogates.kernels.long import all_long, graded_long
+
+        own = slice(self.offsets[q], self.offsets[q + 1])
+        order, weights, codes = self.sorted_rows(scores[own], q), self.weights[own], self.codes[own]
+        if self.graded:
+            pairs = weights, self.levels[own], codes, self.top
+            return graded_long(scores[own], *pairs, order, self.shape.code, grad[own])
+        return all_long(scores[own], weights, order, self.shape.code, grad[own])
+
+    def long_product(self, scores: FloatArray, vector: FloatArray, q: int, product: FloatArray) -> None:
+        """Hessian product of one long query."""
+        from concordant.surrogates.kernels.long import all_long_product, graded_long_product
+
+        own = slice(self.offsets[q], self.offsets[q + 1])
+        order, weights, codes = self.sorted_rows(scores[own], q), self.weights[own], self.codes[own]
+        if self.graded:
+            pairs = weights, self.levels[own], codes, self.top
+            graded_long_product(scores[own], *pairs, vector[own], order, self.shape.code, product[own])
+        else:
+            all_long_product(scores[own], weights, vector[own], order, self.shape.code, product[own])
+
+    def sorted_rows(self, scores: FloatArray, q: int) -> IntArray:
+        """Rows of a long query, highest score first: last time's order mended where it is nearly right."""
+        from concordant.surrogates.kernels.long import mend
+
+        order = self.orders.get(q)
+        if order is None or (self.shape.kind != EXPONENTIAL and not mend(order, scores, REPAIR * len(order))):
+            order = np.argsort(-scores)
+            self.orders[q] = order
+        return order
+
+
+def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
+    """Number of each row's level within its query, the lowest 0."""
+    queries = repeat(np.arange(len(offsets) - 1), offsets)
+    order = np.lexsort((levels, queries))
+    rises = np.r_[False, np.diff(levels[order]) > 0]
+    starts = np.r_[True, np.diff(queries[order]) > 0]
+    numbers = np.cumsum(rises & ~starts)
+    codes = np.empty(len(levels), dtype=np.int64)
+    codes[order] = numbers - np.maximum.accumulate(np.where(starts, numbers, 0))
+    return codes
+
+
+def pair_counts(levels: FloatArray, offsets: IntArray) -> FloatArray:
+    """Pairs of different levels of each query."""
+    queries = repeat(np.arange(len(offsets) - 1), offsets)
+    _, owners, sizes = np.unique(
+        np.stack((queries, level_codes(levels, offsets))), axis=1, return_index=True, return_counts=True
+    )
+    squares = np.bincount(queries[owners], weights=sizes.astype(np.float64) ** 2, minlength=len(offsets) - 1)
+    counts: FloatArray = (np.diff(offsets).astype(np.float64) ** 2 - squares) / 2.0
+    return counts
+
+
+@dataclass(frozen=True)
+class Pairwise(Surrogate):
+    """Order-preserving pairwise loss: sum over all i, j of targets[i] * phi(s_i - s_j).
+
+    Every pair is compared, also equal ones: so the expected loss keeps its form, and its minimiser follows
+    the expected targets.
+
+    Parameters
+    ----------
+    margin
+        phi: a `Margin` or its name.
+    normalize
+        Divide by n(n - 1), so that long lists do not weigh more; consistency is not affected.
+
+    References
+    ----------
+    Buffoni, Calauzènes, Gallinari and Usunier (2011), equation 6.
+
+    Examples
+    --------
+    >>> values, grad = Pairwise(margin="squared_hinge")([0.0, 0.0], [1.0, 0.0])
+    >>> values.tolist(), grad.tolist()
+    ([2.0], [-2.0, 2.0])
+    """
+
+    margin: Margin | str = "huber_hinge"
+    normalize: bool = False
+    name: ClassVar[str] = "pairwise"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margin", margin(self.margin))
+
+    @property
+    def shape(self) -> Margin:
+        """The margin."""
+        return margin(self.margin)
+
+    @property
+    def smooth(self) -> bool:
+        """As the margin is."""
+        return self.shape.differentiable
+
+    @property
+    def order_preserving(self) -> bool:
+        """Theorem 1's conditions on the margin."""
+        return self.shape.order_preserving
+
+    @property
+    def needs_positive(self) -> bool:
+        """Margins that never become flat."""
+        return self.shape.differentiable and not np.isfinite(self.shape.flat_from)
+
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Weigh each pair by the target of its better item."""
+        scaled = targets * weights
+        if self.normalize:
+            sizes = np.diff(offsets).astype(np.float64)
+            scaled = scaled / repeat(np.maximum(sizes * (sizes - 1.0), 1.0), offsets)
+        return PairLoss(self.shape, offsets, scaled)
+
+
+@dataclass(frozen=True)
+class Preorder(Surrogate):
+    """Preorder loss on the grades y: sum over y_j < y_i of w_ij phi(s_i - s_j). A baseline: not consistent.
+
+    Its targets are grades, not standardized labels; they need not be whole.
+
+    Parameters
+    ----------
+    weighting
+        w_ij: "unit" (1), "pairs" (1 over the number of pairs of the query), or "gain" ((2^y_i - 2^y_j)
+        over that number).
+    margin
+        phi: a `Margin` or its name.
+
+    References
+    ----------
+    Joachims (2002); Cao et al. (2006) for the weightings; Buffoni et al. (2011), equations 5 and 14.
+
+    Examples
+    --------
+    >>> Preorder("pairs", margin="squared_hinge")([0.0, 0.0], [2, 1])[0].tolist()
+    [1.0]
+    """
+
+    weighting: str = "unit"
+    margin: Margin | str = field(default="huber_hinge")
+    name: ClassVar[str] = "preorder"
+    reads: ClassVar[str] = "grades"
+
+    def __post_init__(self) -> None:
+        check_choice("weighting", self.weighting, ("unit", "pairs", "gain"))
+        object.__setattr__(self, "margin", margin(self.margin))
+
+    @property
+    def smooth(self) -> bool:
+        """As the margin is."""
+        return margin(self.margin).differentiable
+
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Levels are the grades' numbers, or their gains."""
+        if self.weighting == "unit":
+            return self.compared(targets, offsets, weights)
+        counts = pair_counts(targets, offsets)
+        return self.compared(targets, offsets, weights * repeat(1.0 / np.maximum(counts, 1.0), offsets))
+
+    def compared(self, grades: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Give the loss at these row weights."""
+        shape = margin(self.margin)
+        if self.weighting != "gain":
+            levels = level_codes(grades, offsets).astype(np.float64)
+            return PairLoss(shape, offsets, weights, levels, top=1.0)
+        if (high := grades > HIGHEST_EXP2).any():
+            row = int(np.argmax(high))
+            raise GradeError(float(grades[row]), f"row {row}", "makes 2^grade overflow", "grades are small.")
+        return PairLoss(shape, offsets, weights, np.exp2(grades))

@@ -1,0 +1,174 @@
+"""Surrogates that read items one at a time: squared error, and linear plus a convex penalty."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from concordant._segments import segment_sum
+from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.supervision.columns import frozen
+from concordant.surrogates.surrogate import Loss, Surrogate
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["PENALTIES", "Duchi", "Penalty", "Squared"]
+
+
+class SquaredLoss(Loss):
+    """Weighted sum of squares, about the query's mean difference if centred."""
+
+    def __init__(self, offsets: IntArray, weights: FloatArray, targets: FloatArray, *, centred: bool) -> None:
+        super().__init__(offsets)
+        self.weights, self.targets, self.centred = frozen(weights), frozen(targets), centred
+
+    def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
+        """Linear time."""
+        from concordant.surrogates.kernels.listwise import squared_chunk
+
+        known = self.weights, self.targets, self.centred, self.offsets
+        squared_chunk(scores, *known, first, last, values, grad)
+
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """Linear time; the same at all scores."""
+        from concordant.surrogates.kernels.listwise import squared_product_chunk
+
+        del scores
+        squared_product_chunk(self.weights, self.centred, vector, self.offsets, first, last, product)
+
+
+@dataclass(frozen=True)
+class Squared(Surrogate):
+    """Squared error: sum of (d_i - mean d)^2 with d = scores - targets; plain: sum of d_i^2.
+
+    Parameters
+    ----------
+    centred
+        Leave the query's level out, so that no score is spent on it.
+
+    References
+    ----------
+    Cossock and Zhang (2008).
+
+    Examples
+    --------
+    >>> [Squared(centred)([5.0, 6.0], [0.0, 1.0])[0].tolist() for centred in (True, False)]
+    [[0.0], [50.0]]
+    """
+
+    centred: bool = True
+    name: ClassVar[str] = "squared"
+    signed: ClassVar[bool] = True
+
+    @property
+    def order_preserving(self) -> bool:
+        """The minimiser is the expected target itself, up to the query's level."""
+        return True
+
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Weigh each square."""
+        return SquaredLoss(offsets, weights, targets, centred=self.centred)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A strictly convex function of a score that grows faster than any line, with its derivatives."""
+
+    name: str
+    value: Callable[[FloatArray], FloatArray] = field(repr=False)
+    slope: Callable[[FloatArray], FloatArray] = field(repr=False)
+    curvature: Callable[[FloatArray], FloatArray] = field(repr=False)
+
+
+PENALTIES = {
+    "square": Penalty("square", lambda z: z * z, lambda z: 2.0 * z, lambda z: np.full_like(z, 2.0)),
+    "cosh": Penalty("cosh", np.cosh, np.sinh, np.cosh),
+    "quartic": Penalty(
+        "quartic",
+        lambda z: z * z + z**4,
+        lambda z: 2.0 * z + 4.0 * z**3,
+        lambda z: 2.0 + 12.0 * z * z,
+    ),
+}
+
+
+class DuchiLoss(Loss):
+    """Weighted sum of nu * penalty(score) - target * score."""
+
+    def __init__(
+        self, offsets: IntArray, weights: FloatArray, targets: FloatArray, penalty: Penalty, nu: float
+    ) -> None:
+        super().__init__(offsets)
+        self.weights, self.targets, self.penalty, self.nu = weights, targets, penalty, nu
+
+    def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
+        """Plain numpy: the penalty may be the caller's."""
+        offsets = self.offsets[first : last + 1]
+        rows = slice(offsets[0], offsets[-1])
+        weights, targets, z = self.weights[rows], self.targets[rows], scores[rows]
+        terms = weights * (self.nu * self.penalty.value(z) - targets * z)
+        values[first:last] = segment_sum(terms, offsets - offsets[0])
+        grad[rows] = weights * (self.nu * self.penalty.slope(z) - targets)
+
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """The Hessian is diagonal."""
+        rows = slice(self.offsets[first], self.offsets[last])
+        product[rows] = self.weights[rows] * self.nu * self.penalty.curvature(scores[rows]) * vector[rows]
+
+
+@dataclass(frozen=True)
+class Duchi(Surrogate):
+    """Linear loss with a convex penalty: sum of nu * penalty(s_i) - targets[i] * s_i.
+
+    With preferences a[i, j] and targets[i] = sum over k of a[i, k] - a[k, i], the linear part is the sum over
+    pairs of a[i, j] (s_j - s_i). With the penalty z^2 and nu = 1 the minimiser is that of the squared loss on
+    half the targets.
+
+    Parameters
+    ----------
+    penalty
+        "square", "cosh", "quartic" (z^2 + z^4), or a `Penalty` of your own: strictly convex, 1-coercive.
+    nu
+        Weight of the penalty.
+
+    References
+    ----------
+    Duchi, Mackey and Jordan (2010).
+
+    Examples
+    --------
+    >>> Duchi()([0.5, 0.0], [1.0, 0.0])[1].tolist()
+    [0.0, 0.0]
+    """
+
+    penalty: Penalty | str = "square"
+    nu: float = 1.0
+    name: ClassVar[str] = "duchi"
+    signed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.penalty, str):
+            if self.penalty not in PENALTIES:
+                raise UnknownNameError("penalty", self.penalty, PENALTIES)
+            object.__setattr__(self, "penalty", PENALTIES[self.penalty])
+        if not isinstance(self.penalty, Penalty):
+            raise ParameterError("penalty", self.penalty, "a Penalty or the name of one")
+        if not (isinstance(self.nu, numbers.Real) and 0.0 < self.nu < np.inf):
+            raise ParameterError("nu", self.nu, "a finite number > 0")
+
+    @property
+    def order_preserving(self) -> bool:
+        """The minimiser is an increasing function of the expected target."""
+        return True
+
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Weigh each item's term."""
+        penalty = self.penalty if isinstance(self.penalty, Penalty) else PENALTIES[self.penalty]
+        return DuchiLoss(offsets, weights, targets, penalty, float(self.nu))

@@ -1,0 +1,189 @@
+"""Surrogate: a loss on score vectors, as a value; Loss: that loss on given labels, as solvers read it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import numpy as np
+
+from concordant._segments import run_chunks
+from concordant.exceptions import ParameterError
+from concordant.supervision.columns import check_column, check_lengths, check_nonnegative, frozen, refuse
+from concordant.supervision.queries import Queries
+from concordant.types import ArrayLike, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Loss", "Surrogate", "check_choice", "repeat"]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class Loss(ABC):
+    """A surrogate with its labels: values and gradients of score vectors, rows of each query adjacent.
+
+    Attributes
+    ----------
+    offsets
+        Query `q` owns rows `offsets[q]:offsets[q + 1]`.
+    """
+
+    def __init__(self, offsets: IntArray) -> None:
+        self.offsets = frozen(offsets)
+
+    @abstractmethod
+    def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
+        """Fill the values of queries `first` to `last`, and the gradient of their rows."""
+
+    @abstractmethod
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """Fill the (generalised) Hessian times `vector` in the rows of queries `first` to `last`."""
+
+    def value_and_grad(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """One value per query, one gradient entry per row; chunks of queries run on threads."""
+        values, grad, read = np.zeros(len(self.offsets) - 1), np.empty(len(scores)), frozen(scores)
+        run_chunks(self.offsets, lambda first, last: self.chunk(read, first, last, values, grad))
+        return values, grad
+
+    def hessian_product(self, scores: FloatArray, vector: FloatArray) -> FloatArray:
+        """Hessian of the summed values at `scores`, times the vector."""
+        product, read, direction = np.empty(len(scores)), frozen(scores), frozen(vector)
+        run_chunks(
+            self.offsets,
+            lambda first, last: self.product_chunk(read, direction, first, last, product),
+        )
+        return product
+
+
+@dataclass(frozen=True)
+class Surrogate(ABC):
+    """A loss on score vectors that is minimised instead of a metric: hyperparameters and facts, no state.
+
+    Called with scores, targets (a metric's standardization r(y), except where the class says otherwise) and
+    query ids, it gives one value per query and one gradient entry per row::
+
+        values, grad = surrogate(scores, targets, qid=qid)
+
+    Attributes
+    ----------
+    convex
+        Whether the loss is convex in the scores.
+    reads
+        What the targets are: "targets" (standardized labels), "grades" or "positions".
+    signed
+        Whether negative targets keep it convex; elsewhere they are refused.
+    """
+
+    name: ClassVar[str]
+    convex: ClassVar[bool] = True
+    reads: ClassVar[str] = "targets"
+    signed: ClassVar[bool] = False
+
+    @property
+    def smooth(self) -> bool:
+        """Whether it has a gradient everywhere."""
+        return True
+
+    @property
+    def order_preserving(self) -> bool:
+        """Whether minimisers of the expected loss follow the expected targets, for every distribution.
+
+        References
+        ----------
+        Buffoni, Calauzènes, Gallinari and Usunier (2011), Definition 3.
+        """
+        return False
+
+    @property
+    def needs_positive(self) -> bool:
+        """Whether order is preserved where every expected target is positive, if not everywhere.
+
+        Otherwise a score may have to go to minus infinity.
+        """
+        return False
+
+    @abstractmethod
+    def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
+        """Give the loss of checked targets, with one weight >= 0 per row."""
+
+    def bind(self, targets: ArrayLike, offsets: IntArray, weights: FloatArray | None = None) -> Loss:
+        """Give the loss on these targets, rows of each query adjacent.
+
+        Parameters
+        ----------
+        targets
+            One finite number per row, >= 0 unless the surrogate is `signed`.
+        offsets
+            Where each query starts.
+        weights
+            One number >= 0 per row: how much the row's term counts; None: 1.
+        """
+        checked = check_column(targets, "targets")
+        n_rows = int(offsets[-1])
+        check_lengths("the queries", n_rows, targets=checked, weights=weights)
+        if not np.isfinite(checked).all():
+            refuse(~np.isfinite(checked), checked, "targets")
+        if not self.signed and (checked < 0).any():
+            hint = (
+                f"with negative targets {self.name} is not convex: add a constant per query, or use squared."
+            )
+            refuse(checked < 0, checked, "targets", hint)
+        shares = np.ones(n_rows) if weights is None else check_nonnegative(weights, "weights", "row")
+        return self.attach(checked, offsets, shares)
+
+    def __call__(
+        self, scores: ArrayLike, targets: ArrayLike, *, qid: ArrayLike = None, weights: ArrayLike = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """One value per query, ascending ids, and the gradient by row, in the caller's order."""
+        loss, queries, ordered = self.prepared(scores, targets, qid, weights)
+        values, grad = loss.value_and_grad(ordered)
+        return values, queries.scatter(grad)
+
+    def hessian_product(
+        self,
+        scores: ArrayLike,
+        targets: ArrayLike,
+        vector: ArrayLike,
+        *,
+        qid: ArrayLike = None,
+        weights: ArrayLike = None,
+    ) -> FloatArray:
+        """Give the (generalised) Hessian of the summed values, times the vector, by row."""
+        loss, queries, ordered = self.prepared(scores, targets, qid, weights)
+        direction = finite(vector, "vector", len(ordered))
+        return queries.scatter(loss.hessian_product(ordered, queries.gather(direction)))
+
+    def prepared(
+        self, scores: ArrayLike, targets: ArrayLike, qid: ArrayLike, weights: ArrayLike
+    ) -> tuple[Loss, Queries, FloatArray]:
+        """Check and sort what a caller gives."""
+        column = check_column(targets, "targets")
+        checked = finite(scores, "scores", len(column))
+        queries = Queries.of(qid, len(column), "targets")
+        shares = None if weights is None else queries.gather(check_column(weights, "weights"))
+        return self.bind(queries.gather(column), queries.offsets, shares), queries, queries.gather(checked)
+
+
+def finite(values: ArrayLike, name: str, n_rows: int) -> FloatArray:
+    """Give one finite number per row."""
+    column = check_column(values, name)
+    check_lengths("targets", n_rows, **{name: column})
+    if not np.isfinite(column).all():
+        refuse(~np.isfinite(column), column, name)
+    return column
+
+
+def repeat(per_query: NDArray[Scalar], offsets: IntArray) -> NDArray[Scalar]:
+    """Give each row its query's number."""
+    return np.repeat(per_query, np.diff(offsets))
+
+
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse what is none of the allowed words."""
+    if value not in allowed:
+        raise ParameterError(name, value, f"one of {', '.join(map(repr, allowed))}")
