@@ -7,6 +7,9 @@ import itertools
 import math
 import re
 
+import numpy as np
+from scipy.optimize import linprog
+
 # ---------------------------------------------------------------- metrics of one query
 
 
@@ -158,6 +161,152 @@ def mallows_weight(scores, order, theta):
     """exp(-theta * number of pairs that stand against the scores)."""
     wrong = sum(scores[a] < scores[b] for a, b in itertools.combinations(order, 2))
     return math.exp(-theta * wrong)
+
+
+# ---------------------------------------------------------------- standardizations of one query
+
+
+def r_dcg(grades):
+    return [2.0**g - 1 for g in grades]
+
+
+def r_ndcg(grades, k=None):
+    best = max(dcg(grades, list(order), k) for order in itertools.permutations(range(len(grades))))
+    return [(2.0**g - 1) / best if best else 0.0 for g in grades]
+
+
+def r_precision(grades, relevant_from=1):
+    return [float(g >= relevant_from) for g in grades]
+
+
+def r_eru(grades, v=0.0):
+    return [max(g - v, 0.0) for g in grades]
+
+
+def r_auc(grades, relevant_from=1):
+    relevant = [float(g >= relevant_from) for g in grades]
+    pairs = sum(relevant) * (len(relevant) - sum(relevant))
+    return [y / pairs if pairs else 0.0 for y in relevant]
+
+
+def r_pd(grades):
+    """Of at most two different grades."""
+    return [float(any(g > other for other in grades)) for g in grades]
+
+
+def r_wpd(grades):
+    return [2.0**g - 1 if len(set(grades)) > 1 else 0.0 for g in grades]
+
+
+def r_ap(grades, relevant_from=1, most=math.inf):
+    relevant = [float(g >= relevant_from) for g in grades]
+    return [y / min(sum(relevant), most) if any(relevant) else 0.0 for y in relevant]
+
+
+def net_weights(a):
+    """Of a graph as a square list of lists, a[i][j] = weight of "i preferred to j"."""
+    return [sum(a[i][k] - a[k][i] for k in range(len(a))) for i in range(len(a))]
+
+
+def r_low_noise(a):
+    largest = max((weight for row in a for weight in row), default=0.0)
+    return [len(a) * largest + net for net in net_weights(a)]
+
+
+def r_family(f, a):
+    """f of the graph, raised by what makes its lowest number 0 if that is negative; 0 without preferences."""
+    if not any(weight for row in a for weight in row):
+        return [0.0] * len(a)
+    values = f(a)
+    return [value + max(-min(values), 0) for value in values]
+
+
+def r_zero_one(positions):
+    return [len(positions) + 1.0 - position for position in positions]
+
+
+# ---------------------------------------------------------------- conditions on a distribution of labels
+
+
+def mean_over(labels, probs, number_of):
+    return sum(p * number_of(label) for label, p in zip(labels, probs, strict=True))
+
+
+def reinforces(labels, probs, most=math.inf):
+    """P_reinforce: u_ii >= u_jj implies u_ii >= u_jj + sum over the other g of (u_jg - u_ig)_+."""
+    n = len(labels[0])
+
+    def u(i, j):
+        return mean_over(labels, probs, lambda y: y[i] * y[j] / (min(sum(y), most) or 1))
+
+    return all(
+        u(i, i) >= u(j, j) + sum(max(u(j, g) - u(i, g), 0) for g in range(n) if g not in (i, j))
+        for i, j in itertools.permutations(range(n), 2)
+        if u(i, i) >= u(j, j)
+    )
+
+
+def mean_nets(graphs, probs):
+    """d[i, j] = E[a_ij - a_ji]."""
+    pairs = itertools.permutations(range(len(graphs[0])), 2)
+    return {(i, j): mean_over(graphs, probs, lambda a: a[i][j] - a[j][i]) for i, j in pairs}  # noqa: B023
+
+
+def has_low_noise(graphs, probs):
+    """d_ik > 0 and d_kj > 0 imply d_ij >= d_ik + d_kj."""
+    d = mean_nets(graphs, probs)
+    triples = itertools.permutations(range(len(graphs[0])), 3)
+    paths = [(i, k, j) for i, k, j in triples if d[i, k] > 0 and d[k, j] > 0]
+    return all(d[i, j] >= d[i, k] + d[k, j] for i, k, j in paths)
+
+
+def follows(f, graphs, probs):
+    """P_f: d_ij > 0 implies E f_i > E f_j."""
+    d = mean_nets(graphs, probs)
+    values = [mean_over(graphs, probs, lambda a: f(a)[i]) for i in range(len(graphs[0]))]  # noqa: B023
+    return all(values[i] > values[j] for (i, j), net in d.items() if net > 0)
+
+
+def preserves_order(labels, probs):
+    """For some order of the items, each two neighbours i, j in it are as in Definition 5 of paper 1."""
+    n = len(labels[0])
+    chance = dict.fromkeys(itertools.permutations(range(1, n + 1)), 0)
+    for label, p in zip(labels, probs, strict=True):
+        chance[tuple(label)] += p
+
+    def kept(i, j):
+        for positions, p in chance.items():
+            swapped = list(positions)
+            swapped[i], swapped[j] = positions[j], positions[i]
+            other = chance[tuple(swapped)]
+            if positions[i] < positions[j] and not (p > other or p == other == 0):
+                return False
+        return True
+
+    chains = itertools.permutations(range(n))
+    return any(all(kept(i, j) for i, j in itertools.pairwise(chain)) for chain in chains)
+
+
+def may_be_standardized(value, labels, mixtures, *, greater=True):
+    """Whether item scores r(label) exist whose means, under these mixtures, contradict no best order.
+
+    If every best order of a mixture places i before j, then E r_i > E r_j. These are linear inequalities in
+    the numbers r(label); where they have no solution, no standardization exists.
+    """
+    n, shape = len(labels[0]), (len(labels), len(labels[0]))
+    orders = list(itertools.permutations(range(n)))
+    values = np.array([[value(label, list(order)) or 0.0 for order in orders] for label in labels])
+    before = np.array([[[o.index(i) < o.index(j) for j in range(n)] for i in range(n)] for o in orders])
+    means = mixtures @ (values if greater else -values)
+    rows = []
+    for probs, mean in zip(mixtures, means, strict=True):
+        always = before[mean >= mean.max() - 1e-9].all(axis=0)
+        for i, j in np.argwhere(always):
+            difference = np.zeros(shape)
+            difference[:, i], difference[:, j] = probs, -probs
+            rows.append(difference.ravel())
+    found = linprog(np.zeros(math.prod(shape)), -np.array(rows), -np.ones(len(rows)), bounds=(None, None))
+    return {0: True, 2: False}[found.status]
 
 
 # ---------------------------------------------------------------- LETOR text

@@ -126,5 +126,15 @@ import sys; sys.modules["numba"] = None
 import concordant as cc
 for name in ("dcg", "ndcg@3", "p@2", "eru", "auc", "wpd", "pd"):
     cc.metric(name).targets([1, 0, 1], qid=[1, 1, 2])
+cc.standardize("ap", [1, 0, 1], qid=[1, 1, 2], assume="P_reinforce")
+votes = cc.Preferences([0, 2], [1, 1], 3)
+for condition in ("low_noise", "P_f"):
+    cc.standardize("pd", votes, assume=condition)
+cc.standardize("pd", votes, assume="P_f", f=lambda better, worse, weights, n_items: range(n_items))
+cc.standardize("zero_one", cc.Permutations([2, 1, 3]), assume="order_preserving")
+from concordant.metrics.standardization import usable_targets
+for name in ("err", "rr", "pd"):
+    metric = cc.metric(name)
+    usable_targets(metric, metric.read_labels([0, 1, 2]), cc.Queries.from_sizes([3]))
 """
     subprocess.run([sys.executable, "-c", code], check=True)

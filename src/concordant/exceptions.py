@@ -136,9 +136,16 @@ class UnknownNameError(ConcordantError):
 
 
 class NoStandardizationError(ConcordantError):
-    """No function of the labels alone has an optimal expectation for this metric."""
+    """No function of the labels alone has an optimal expectation for this metric.
+
+    Attributes
+    ----------
+    alternatives
+        What to do instead.
+    """
 
     def __init__(self, metric: str, theorem: str, alternatives: str) -> None:
+        self.alternatives = alternatives
         super().__init__(f"{metric} has no standardization: {theorem}.\nHint: {alternatives}")
 
 

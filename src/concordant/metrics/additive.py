@@ -10,16 +10,17 @@ import numpy as np
 from concordant._segments import segment_sum
 from concordant.exceptions import ParameterError
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.gains import ABOVE, BINARY, EXP2, LINEAR
-from concordant.metrics.metric import (
+from concordant.metrics.gains import ABOVE, BINARY, EXP2, LINEAR, gains
+from concordant.metrics.graded import (
     HIGHEST_EXP2,
     HIGHEST_GAIN,
     GradedMetric,
     Measured,
     Rows,
-    check_number,
+    divided,
     refuse_grades_above,
 )
+from concordant.metrics.metric import check_number
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
@@ -62,18 +63,9 @@ class Additive(GradedMetric):
         values, highest, tied = self.sums(rows)
         return Measured(values, highest > 0, tied)
 
-    def gains(self, grades: FloatArray) -> FloatArray:
-        """Gain of each row."""
-        kind, parameter = self.gain()
-        if kind == BINARY:
-            return (grades >= parameter).astype(np.float64)
-        if kind == ABOVE:
-            return np.maximum(grades - parameter, 0.0)
-        return np.exp2(grades) - 1.0 if kind == EXP2 else grades
-
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """The gains themselves: the metric is linear in them."""
-        return self.gains(queries.gather(self.usable(labels).values))
+        return gains(*self.gain(), queries.gather(self.usable(labels).values))
 
 
 def check_discounts(given: ArrayLike, places: int) -> FloatArray:
@@ -92,9 +84,9 @@ def usable_gains(metric: GradedMetric, labels: Grades) -> Grades:
         refuse_grades_above(labels, HIGHEST_EXP2, "makes 2^grade overflow", hint)
         return labels
     if callable(metric.convention.gain):
-        gains = Grades.passing(metric.convention.gain(labels.values))
-        check_lengths("y", len(labels), gain=gains)
-        labels = gains
+        given = Grades.passing(metric.convention.gain(labels.values))
+        check_lengths("y", len(labels), gain=given)
+        labels = given
     refuse_grades_above(labels, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
     return labels
 
@@ -144,12 +136,11 @@ class NDCG(DCG):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Gain over the best DCG of the query; 0 where that is 0."""
-        gains = self.gains(queries.gather(self.usable(labels).values))
+        values = super().standardize(labels, queries)
         # Plain numpy, unlike the kernels: torch losses ask for targets where numba is absent.
-        ideal = gains[np.lexsort((-gains, queries.codes))]
+        ideal = values[np.lexsort((-values, queries.codes))]
         best = segment_sum(ideal * self.place_discounts(queries), queries.offsets)
-        scale: FloatArray = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0)
-        return gains * np.repeat(scale, queries.sizes)
+        return divided(values, best, queries)
 
     def place_discounts(self, queries: Queries) -> FloatArray:
         """Discount of each sorted row, read as a place in its query; 0 beyond the cutoff."""

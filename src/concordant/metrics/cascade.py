@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from concordant.exceptions import NoStandardizationError
+from concordant._segments import segment_sum
+from concordant.metrics.conditions import Family, Standardization
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.gains import BINARY, EXP2, LINEAR
-from concordant.metrics.metric import HIGHEST_EXP2, GradedMetric, Measured, Rows, refuse_grades_above
+from concordant.metrics.gains import BINARY, EXP2, LINEAR, gains
+from concordant.metrics.graded import (
+    HIGHEST_EXP2,
+    GradedMetric,
+    Measured,
+    Rows,
+    divided,
+    refuse_grades_above,
+)
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
 from concordant.types import FloatArray
@@ -56,21 +65,37 @@ class AP(GradedMetric):
         return Measured(sums / np.maximum(divisors, 1.0), relevant > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
-        """None exists for every distribution."""
-        del labels, queries
-        raise NoStandardizationError(
-            str(self),
-            REFUTED,
-            "it has one under the condition P_reinforce; without it, score pairs of items.",
-        )
+        """The shares where only the first place counts: AP is linear in them; none exists otherwise."""
+        if self.k == 1 and self.convention.ap_denominator != "uncut":
+            return self.shares(labels, queries)
+        instead = "use the exact pair surrogate, which scores pairs of items."
+        raise self.unstandardized(labels, REFUTED, instead)
+
+    def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
+        """The shares under P_reinforce, unless AP divides by what the ranking itself finds."""
+        del labels, f
+        found = self.convention.ap_denominator == "found" and self.k is not None
+        return {} if found else {"P_reinforce": self.shares}
+
+    def shares(self, labels: Grades, queries: Queries) -> FloatArray:
+        """Relevance over what AP divides by, which is y_i / sum(y) without a cutoff; 0 where that is 0."""
+        relevant = self.relevance(labels, queries)
+        divisors = segment_sum(relevant, queries.offsets)
+        if self.k is not None and self.convention.ap_denominator in ("min", "found"):
+            divisors = np.minimum(divisors, self.k)
+        return divided(relevant, divisors, queries)
+
+    def stand_in(self, labels: Grades, queries: Queries) -> FloatArray:
+        """The shares."""
+        return self.shares(labels, queries)
 
 
 @dataclass(frozen=True, repr=False)
 class Cascade(GradedMetric):
     """Mean of 1/place over where the user stops, within the first k places; a subclass says who stops."""
 
-    def stopping(self, rows: Rows) -> tuple[int, float, float]:
-        """Kind of gain, its parameter, and the scale that makes it a probability."""
+    def stopping(self, highest: float) -> tuple[int, float, float]:
+        """Kind of gain, its parameter, and the scale that makes it a probability; from the highest grade."""
         raise NotImplementedError
 
     def measure(self, rows: Rows) -> Measured:
@@ -78,17 +103,20 @@ class Cascade(GradedMetric):
         from concordant.metrics.kernels.cascade import cascade_chunk
 
         k = cutoff(self.k, rows.offsets)
-        values, highest, tied = run_metric(cascade_chunk, rows, k, *self.stopping(rows))
+        values, highest, tied = run_metric(cascade_chunk, rows, k, *self.stopping(rows.highest))
         return Measured(values, highest > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
-        """None exists for every distribution."""
-        del labels, queries
-        raise NoStandardizationError(
-            str(self),
-            REFUTED,
-            "optimise ndcg, which has one.",
-        )
+        """Who stops, where only the first place counts: the metric is linear in it; none exists otherwise."""
+        if self.k == 1:
+            return self.stand_in(labels, queries)
+        raise self.unstandardized(labels, REFUTED, f"optimise ndcg or {self.name}@1, which have one.")
+
+    def stand_in(self, labels: Grades, queries: Queries) -> FloatArray:
+        """The probability of stopping at each row."""
+        usable = self.usable(labels)
+        kind, parameter, scale = self.stopping(usable.highest)
+        return gains(kind, parameter, queries.gather(usable.values)) * scale
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,9 +131,9 @@ class RR(Cascade):
 
     name: ClassVar[str] = "rr"
 
-    def stopping(self, rows: Rows) -> tuple[int, float, float]:
+    def stopping(self, highest: float) -> tuple[int, float, float]:
         """The first relevant item stops the user."""
-        del rows
+        del highest
         return BINARY, float(self.convention.relevant_from), 1.0
 
 
@@ -141,9 +169,9 @@ class ERR(Cascade):
             refuse_grades_above(labels, float(highest), f"is above max_grade={highest:g}", hint)
         return labels
 
-    def stopping(self, rows: Rows) -> tuple[int, float, float]:
+    def stopping(self, highest: float) -> tuple[int, float, float]:
         """Scaled gain, or the grade itself."""
-        highest = self.convention.max_grade
-        if highest == "probability":
+        rule = self.convention.max_grade
+        if rule == "probability":
             return LINEAR, 0.0, 1.0
-        return EXP2, 0.0, float(np.exp2(-(rows.highest if highest == "data" else float(highest))))
+        return EXP2, 0.0, float(np.exp2(-(highest if rule == "data" else float(rule))))

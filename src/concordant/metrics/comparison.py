@@ -40,6 +40,12 @@ class ComparisonMetric(Metric):
         """Outcomes, checked; or a `Comparisons`."""
         return check_outcomes(y)
 
+    def standardize(self, labels: IntArray, queries: Queries) -> FloatArray:
+        """None: targets are numbers of items, and the rows are pairs."""
+        del queries
+        instead = "give the outcomes as Preferences between items, and name pd."
+        raise self.unstandardized(labels, "its labels are outcomes of pairs, not of items", instead)
+
 
 @dataclass(frozen=True, repr=False)
 class ComparisonError(ComparisonMetric):

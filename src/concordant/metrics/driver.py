@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from concordant._segments import run_chunks
-from concordant.metrics.metric import Rows
+from concordant.metrics.graded import Rows
 from concordant.supervision.columns import frozen
 from concordant.types import BoolArray, FloatArray, IntArray
 

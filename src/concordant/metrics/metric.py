@@ -5,32 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from concordant.exceptions import (
-    GradeError,
-    LabelError,
-    LengthMismatchError,
-    NoStandardizationError,
-    ParameterError,
-)
+from concordant.exceptions import LengthMismatchError, NoStandardizationError, ParameterError
+from concordant.metrics.conditions import CONDITIONS, Family, Standardization, check_assumption
 from concordant.metrics.convention import PRESETS, Convention, written
 from concordant.supervision.columns import check_ids, check_lengths, check_nonnegative, check_scores
-from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GradedMetric", "Measured", "Metric", "MetricValue", "Rows"]
-
-HIGHEST_EXP2 = 1000  # 2^grade, summed over any list that fits in memory, stays below the largest double
-HIGHEST_GAIN = 2.0**HIGHEST_EXP2
-MOST_PLACES = 2**53  # a cutoff beyond any list
+__all__ = ["Metric", "MetricValue"]
 
 
 class MetricValue(float):
@@ -134,21 +125,57 @@ class Metric:
         """One value per query, and whether it is defined there."""
         raise NotImplementedError
 
-    def targets(self, y: ArrayLike, *, qid: ArrayLike = None) -> FloatArray:
-        """Give the standardization r(y), whose mean is an optimal score vector for every distribution of y.
+    def targets(
+        self, y: ArrayLike, *, qid: ArrayLike = None, assume: str | None = None, f: Family | None = None
+    ) -> FloatArray:
+        """Give the standardization r(y), whose mean is an optimal score vector: `concordant.standardize`.
 
-        One number per row, in the caller's order; 0 on queries where the metric is undefined.
+        One number >= 0 per row, in the caller's order; 0 on queries where the metric is undefined.
         """
+        check_assumption(assume, f)
         with naming_query(qid):
             labels = self.read_labels(y)
             queries = Queries.of(qid, len(labels))
-            return queries.scatter(self.standardize(labels, queries))
+            return queries.scatter(self.standardize_under(assume, labels, queries, f))
+
+    def standardize_under(
+        self, assume: str | None, labels: Any, queries: Queries, f: Family | None = None
+    ) -> FloatArray:
+        """Give r(y) by sorted row: the one for every distribution, else the one under this condition."""
+        try:
+            targets = self.standardize(labels, queries)
+        except NoStandardizationError as missing:
+            if assume is None:
+                raise
+            known = self.conditional(labels, f)
+            if assume not in known:
+                problem = f"assume={assume!r} does not serve these labels"
+                raise NoStandardizationError(str(self), problem, missing.alternatives) from missing
+            return known[assume](labels, queries)
+        if f is not None:
+            raise ParameterError("f", f, f"left out: {self} has a standardization for every distribution")
+        return targets
 
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
-        """Give r(y) by sorted row; metrics without one name the theorem."""
-        del labels, queries
-        hint = "name a metric of grades, such as ndcg."
-        raise NoStandardizationError(str(self), "none is known for every distribution of its labels", hint)
+        """Give r(y) by sorted row, for every distribution of y; metrics without one name the theorem."""
+        del queries
+        raise self.unstandardized(labels, "none is known", "name a metric of grades, such as ndcg.")
+
+    def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
+        """Standardizations that need a condition of the table, the one to try first standing first."""
+        del labels, f
+        return {}
+
+    def stand_in(self, labels: Any, queries: Queries) -> FloatArray:
+        """Give targets where no standardization exists, by sorted row; no theorem speaks for them."""
+        return self.standardize(labels, queries)
+
+    def unstandardized(self, labels: Any, theorem: str, instead: str) -> NoStandardizationError:
+        """Say why none holds for every distribution, which conditions give one, and what else to do."""
+        offers = (f'assume="{name}" ({CONDITIONS[name]})' for name in self.conditional(labels))
+        request = " or ".join(offers)
+        hint = f"pass {request} if the labels satisfy it; else {instead}" if request else instead
+        return NoStandardizationError(str(self), theorem, hint)
 
     @property
     def empty_rule(self) -> str | float:
@@ -167,6 +194,10 @@ class Metric:
         if grades is None or rule == "input":
             return rows
         return -grades if rule == "best" else grades
+
+    def tie_places(self, queries: Queries, docid: NDArray[Any] | None) -> IntArray:
+        """Place of each sorted row in the order in which ties are broken."""
+        return np.argsort(np.lexsort((self.tie_key(queries.order, docid), queries.codes)))
 
     def fill(self, values: FloatArray, defined: BoolArray) -> FloatArray:
         """Apply the convention's rule to the queries on which the metric is undefined."""
@@ -218,92 +249,3 @@ def check_weights(weights: ArrayLike, n_queries: int) -> FloatArray:
     if not values.any():
         raise ParameterError("weights", "all 0", "positive for at least one query")
     return values
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What a kernel reads: the rows of each query adjacent.
-
-    `highest` is the highest grade of the whole data; with `strict`, tied rows stand in row order.
-    """
-
-    grades: FloatArray
-    scores: FloatArray
-    offsets: IntArray
-    highest: float
-    strict: bool
-
-
-class Measured(NamedTuple):
-    """What a kernel found: the value of each query, whether it is defined, whether tied rows matter to it."""
-
-    values: FloatArray
-    defined: BoolArray
-    tied: BoolArray
-
-
-@dataclass(frozen=True, repr=False)
-class GradedMetric(Metric):
-    """A metric of grades: one number >= 0 per row.
-
-    Parameters
-    ----------
-    k
-        Only the first k places count; None: all.
-    """
-
-    k: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is None:
-            return
-        whole = isinstance(self.k, numbers.Integral) and not isinstance(self.k, bool)
-        if not (whole and 1 <= self.k <= MOST_PLACES):
-            raise ParameterError("k", self.k, "a whole number >= 1, or None")
-        object.__setattr__(self, "k", int(self.k))
-
-    def read_labels(self, y: ArrayLike) -> Grades:
-        """Grades, checked."""
-        if isinstance(y, Grades):
-            return y
-        if type(y).__name__ in ("Preferences", "Permutations"):
-            raise LabelError(f"{self.name} reads grades, not {type(y).__name__}", "pass one grade per row.")
-        return Grades.passing(y)
-
-    def evaluate(
-        self, labels: Grades, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
-    ) -> tuple[FloatArray, BoolArray]:
-        """Run the kernel, and again, in the order of the tie rule, on the queries in which ties matter."""
-        usable, rule = self.usable(labels), self.convention.ties
-        grades, ordered = queries.gather(usable.values), queries.gather(scores)
-        rows = Rows(grades, ordered, queries.offsets, usable.highest, strict=rule == "input")
-        measured = self.measure(rows)
-        if rule not in ("expected", "input") and measured.tied.any():
-            measured.values[measured.tied] = self.break_ties(rows, measured.tied, queries, docid)
-        return measured.values, measured.defined
-
-    def break_ties(
-        self, rows: Rows, tied: BoolArray, queries: Queries, docid: NDArray[Any] | None
-    ) -> FloatArray:
-        """Values of the tied queries, with tied rows in the order of the convention."""
-        places = np.flatnonzero(np.repeat(tied, queries.sizes))
-        some = Queries.from_sizes(queries.sizes[tied])
-        key = self.tie_key(queries.order[places], docid, rows.grades[places])
-        order = places[np.lexsort((key, some.codes))]
-        ordered = Rows(rows.grades[order], rows.scores[order], some.offsets, rows.highest, strict=True)
-        return self.measure(ordered).values
-
-    def usable(self, labels: Grades) -> Grades:
-        """Give the numbers the kernel reads as grades; a user's gain function is applied here."""
-        return labels
-
-    def measure(self, rows: Rows) -> Measured:
-        """Run the metric's kernel."""
-        raise NotImplementedError
-
-
-def refuse_grades_above(labels: Grades, highest: float, problem: str, hint: str) -> None:
-    """Raise GradeError for the first grade, in the caller's order, above what the metric can use."""
-    if labels.highest > highest:
-        row = int(np.argmax(labels.values > highest))
-        raise GradeError(float(labels.values[row]), f"row {row}", problem, hint).at(row)

@@ -1,26 +1,30 @@
-"""Metrics of pairs and of whole orders: pairwise disagreement, AUC, zero-one loss on permutations."""
+"""Metrics of pairs: pairwise disagreement and AUC."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
-from concordant.exceptions import LabelError, NoStandardizationError, ParameterError
+from concordant.exceptions import ParameterError
 from concordant.metrics.additive import usable_gains
+from concordant.metrics.conditions import Family, Standardization
 from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.gains import BINARY, EXP2, LINEAR
-from concordant.metrics.metric import GradedMetric, Measured, Metric, Rows
-from concordant.supervision.labels import Grades, Permutations, Preferences
+from concordant.metrics.gains import BINARY, EXP2, LINEAR, gains
+from concordant.metrics.graded import GradedMetric, Measured, Rows, divided
+from concordant.metrics.graphs import by_family, raised_net_weights
+from concordant.supervision.labels import Grades, Preferences
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AUC", "PD", "WPD", "ZeroOne"]
+__all__ = ["AUC", "PD", "WPD"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,29 +94,41 @@ class PD(Discordance):
         rule = self.convention.ties
         if rule in ("expected", "worst", "best"):
             return {"expected": 0.5, "worst": 1.0, "best": 0.0}[rule]
-        place = tie_places(self, queries, docid)
+        place = self.tie_places(queries, docid)
         return (place[better] > place[worse]).astype(np.float64)
 
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
-        """The grades themselves, if there are at most two in each query."""
+        """1 for the higher grade of each query, if it has at most two."""
         if isinstance(labels, Preferences):
-            hint = "under low noise the row sums of the weights are one."
-            raise NoStandardizationError(str(self), "majority preferences may form a cycle", hint)
+            instead = "use the exact pair surrogate, which scores pairs of items."
+            raise self.unstandardized(labels, "majority preferences may form a cycle", instead)
         grades = queries.gather(labels.values)
         order = np.lexsort((grades, queries.codes))
         changes = (np.diff(grades[order]) != 0) & (np.diff(queries.codes) == 0)
         steps = np.bincount(queries.codes[1:][changes], minlength=queries.n_queries)
         if (steps > 1).any():
-            hint = "use wpd (gain differences), or two grades per query."
             problem = "on three or more grades Condorcet cycles refute every one"
-            raise NoStandardizationError(str(self), problem, hint)
+            instead = "use wpd (pairs weigh the difference of the gains), two grades, or Preferences."
+            raise self.unstandardized(labels, problem, instead)
         lowest = segment_reduce(np.minimum, grades, queries.offsets)
         return (grades > np.repeat(lowest, queries.sizes)).astype(np.float64)
 
+    def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
+        """On preferences: the net weights under low noise, any family f under its own condition."""
+        if isinstance(labels, Grades):
+            return {}
+        return {"low_noise": raised_net_weights, "P_f": partial(by_family, f=f)}
 
-def tie_places(metric: Metric, queries: Queries, docid: NDArray[Any] | None) -> IntArray:
-    """Place of each sorted row in the order in which ties are broken."""
-    return np.argsort(np.lexsort((metric.tie_key(queries.order, docid), queries.codes)))
+    def stand_in(self, labels: Grades, queries: Queries) -> FloatArray:
+        """The grades."""
+        return where_mixed(queries.gather(labels.values), queries)
+
+
+def where_mixed(values: FloatArray, queries: Queries) -> FloatArray:
+    """Give the values of queries that have two or more different ones; 0 elsewhere: no pair counts there."""
+    lowest = segment_reduce(np.minimum, values, queries.offsets)
+    highest = segment_reduce(np.maximum, values, queries.offsets)
+    return np.where(np.repeat(lowest < highest, queries.sizes), values, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,11 +158,7 @@ class WPD(PD):
         """The gains: a[i,j] - a[j,i] is their difference."""
         if isinstance(labels, Preferences):
             return super().standardize(labels, queries)
-        grades = queries.gather(self.usable(labels).values)
-        lowest = segment_reduce(np.minimum, grades, queries.offsets)
-        highest = segment_reduce(np.maximum, grades, queries.offsets)
-        gains = np.exp2(grades) - 1.0 if self.gain()[0] == EXP2 else grades
-        return np.where(np.repeat(lowest < highest, queries.sizes), gains, 0.0)
+        return where_mixed(gains(*self.gain(), queries.gather(self.usable(labels).values)), queries)
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,62 +185,6 @@ class AUC(Discordance):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Relevance over the number of pairs of the query."""
-        relevant = (queries.gather(labels.values) >= self.convention.relevant_from).astype(np.float64)
+        relevant = self.relevance(labels, queries)
         positive = segment_sum(relevant, queries.offsets)
-        pairs = positive * (queries.sizes - positive)
-        scale: FloatArray = np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
-        return relevant * np.repeat(scale, queries.sizes)
-
-
-@dataclass(frozen=True, repr=False)
-class ZeroOne(Metric):
-    """Zero-one loss on permutations: 1 unless the scores give exactly the observed order.
-
-    Tied scores: the share of compatible orders that differ from the observed one.
-
-    Examples
-    --------
-    >>> ZeroOne()(Permutations([1, 2, 3]), [0.9, 0.5, 0.5])
-    zero_one = 0.5 over 1 of 1 queries
-    """
-
-    name: ClassVar[str] = "zero_one"
-    greater_is_better: ClassVar[bool] = False
-
-    def read_labels(self, y: ArrayLike) -> Permutations:
-        """Permutations only: grades have no single order."""
-        if not isinstance(y, Permutations):
-            hint = "wrap positions (1 is best): Permutations(positions)."
-            raise LabelError(f"zero_one reads Permutations, not {type(y).__name__}", hint)
-        return y
-
-    def evaluate(
-        self, labels: Permutations, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
-    ) -> tuple[FloatArray, BoolArray]:
-        """1 - probability of the observed order, which a score that rises along it makes impossible."""
-        codes, rule = queries.codes, self.convention.ties
-        observed = np.lexsort((labels.grouped(queries), codes))
-        ordered = queries.gather(scores)[observed]
-        rises, same = ordered[1:] > ordered[:-1], ordered[1:] == ordered[:-1]  # -inf equals -inf
-        if rule in ("expected", "worst", "best"):
-            keeps = np.full(len(same), rule != "worst")
-        else:
-            keeps = np.diff(tie_places(self, queries, docid)[observed]) > 0
-        within = np.diff(codes) == 0
-        lost = within & (rises | (same & ~keeps))
-        wrong = np.bincount(codes[1:][lost], minlength=queries.n_queries) > 0
-        chance = tie_chance(within & same, queries) if rule == "expected" else 1.0
-        return np.where(wrong, 1.0, 1.0 - chance), queries.sizes > 0
-
-
-def tie_chance(tied: BoolArray, queries: Queries) -> FloatArray:
-    """Probability, per query, that random tie-breaking gives one certain order: 1/size! over the blocks.
-
-    `tied[i]` says that sorted rows i and i + 1 are tied.
-    """
-    from scipy.special import gammaln
-
-    starts = np.flatnonzero(np.r_[True, ~tied][: queries.n_rows])
-    sizes = np.diff(np.r_[starts, queries.n_rows])
-    logs = np.bincount(queries.codes[starts], weights=gammaln(sizes + 1.0), minlength=queries.n_queries)
-    return np.exp(-logs)
+        return divided(relevant, positive * (queries.sizes - positive), queries)

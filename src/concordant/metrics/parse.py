@@ -12,8 +12,10 @@ from concordant.metrics.additive import DCG, ERU, NDCG, Precision
 from concordant.metrics.cascade import AP, ERR, RR
 from concordant.metrics.comparison import ComparisonAUC, ComparisonError
 from concordant.metrics.convention import Convention, convention
-from concordant.metrics.metric import GradedMetric, Metric
-from concordant.metrics.pairwise import AUC, PD, WPD, ZeroOne
+from concordant.metrics.graded import GradedMetric
+from concordant.metrics.metric import Metric
+from concordant.metrics.orders import ZeroOne
+from concordant.metrics.pairwise import AUC, PD, WPD
 
 __all__ = ["ALIASES", "METRICS", "metric"]
 

@@ -1,0 +1,53 @@
+"""Linear scores X @ w, and gradients pulled back to w, a block of rows at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from concordant.supervision.columns import frozen
+from concordant.types import FloatArray
+
+__all__ = ["LinearScorer"]
+
+BLOCK_BYTES = (
+    2**20
+)  # of X: what was read for the scores is still in the cache when the gradient is pulled back
+
+
+class LinearScorer:
+    """Scores of some rows, and what a gradient in those scores means for the weights.
+
+    Parameters
+    ----------
+    X
+        Features: float32 or float64, or a scipy CSR matrix; not copied if its rows are contiguous.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.sparse = hasattr(X, "indptr")
+        self.X = X if self.sparse else frozen(np.ascontiguousarray(X))
+        if self.sparse:
+            self.arrays = frozen(X.data), frozen(X.indices), frozen(X.indptr)
+        size = X.data.nbytes * 1.5 if self.sparse else self.X.nbytes
+        self.block_rows = max(1, int(BLOCK_BYTES * self.n_rows / max(size, 1)))
+
+    def scores(self, w: FloatArray, start: int, stop: int, scores: FloatArray) -> None:
+        """Fill scores[start:stop]."""
+        from concordant.scorers.kernels import dense_scores, sparse_scores
+
+        if self.sparse:
+            sparse_scores(*self.arrays, frozen(w), start, stop, scores)
+        else:
+            dense_scores(self.X, frozen(w), start, stop, scores)
+
+    def pull(self, grad: FloatArray, start: int, stop: int, total: FloatArray) -> None:
+        """Add the gradient in w of rows start to stop to the total."""
+        from concordant.scorers.kernels import dense_pull, sparse_pull
+
+        if self.sparse:
+            sparse_pull(*self.arrays, frozen(grad), start, stop, total)
+        else:
+            dense_pull(self.X, frozen(grad), start, stop, total)

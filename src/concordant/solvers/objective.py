@@ -1,0 +1,110 @@
+"""The objective of every linear ranker: mean over queries of the surrogate, plus alpha/2 |w|^2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from concordant._segments import run_chunks
+from concordant.scorers.linear import LinearScorer
+from concordant.supervision.columns import frozen
+from concordant.surrogates.surrogate import Loss
+from concordant.types import FloatArray
+
+__all__ = ["LinearObjective", "Objective"]
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What smooth solvers ask for."""
+
+    alpha: float
+    n_features: int
+    n_gradients: int
+
+    def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Give the objective and its gradient."""
+
+
+class LinearObjective:
+    """Summed values of a loss at scores X @ w, plus alpha/2 |w|^2.
+
+    One pass over X gives value and gradient: block by block, scores, loss and pulled-back gradient.
+
+    Parameters
+    ----------
+    loss
+        A bound surrogate, whose row weights hold the 1/n_queries of the mean.
+    X
+        Features, rows of each query adjacent.
+    alpha
+        Penalty.
+    scale
+        Divisor of each feature, None for 1: the weights are those of X / scale.
+    """
+
+    def __init__(self, loss: Loss, X: Any, alpha: float, scale: FloatArray | None = None) -> None:
+        self.loss, self.alpha = loss, float(alpha)
+        self.scorer = LinearScorer(X)
+        self.n_features = self.scorer.n_features
+        self.scale = np.ones(self.n_features) if scale is None else scale
+        self.n_gradients = 0
+        self.scores = np.zeros(self.scorer.n_rows)  # of the weights evaluated last
+        self.moves = np.zeros(self.scorer.n_rows)  # change of the scores along the last direction
+        self.rows = np.zeros(self.scorer.n_rows)  # gradient or Hessian product in the scores
+        self.values = np.zeros(len(loss.offsets) - 1)
+
+    def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Give the objective and its gradient; the scores are kept for `hessian_product` and `along`."""
+        read = frozen(self.scores)
+
+        def work(first: int, last: int) -> None:
+            self.loss.chunk(read, first, last, self.values, self.rows)
+
+        grad = self.fused(w, self.scores, work)
+        return float(self.values.sum() + 0.5 * self.alpha * (w @ w)), grad + self.alpha * w
+
+    def hessian_product(self, direction: FloatArray) -> FloatArray:
+        """Give the (generalised) Hessian at the weights evaluated last, times the direction."""
+        scores, moves = frozen(self.scores), frozen(self.moves)
+
+        def work(first: int, last: int) -> None:
+            self.loss.product_chunk(scores, moves, first, last, self.rows)
+
+        return self.fused(direction, self.moves, work) + self.alpha * direction
+
+    def along(self, moves: FloatArray, length: float) -> tuple[float, float]:
+        """Summed values, and their slope, at the last scores + length * moves; X is not read."""
+        values, grad = self.loss.value_and_grad(self.scores + length * moves)
+        return float(values.sum()), float(grad @ moves)
+
+    def fused(self, w: FloatArray, scores: FloatArray, work: Callable[[int, int], None]) -> FloatArray:
+        """Fill the scores, work on them, and pull `rows` back to the weights, in one pass over X."""
+        totals: dict[int, FloatArray] = {}
+        weights = w / self.scale
+
+        def body(first: int, last: int) -> None:
+            total = np.zeros(self.n_features)
+            for start, stop in self.blocks(first, last):
+                own = int(self.loss.offsets[start]), int(self.loss.offsets[stop])
+                self.scorer.scores(weights, *own, scores)
+                work(start, stop)
+                self.scorer.pull(self.rows, *own, total)
+            totals[first] = total
+
+        run_chunks(self.loss.offsets, body)
+        self.n_gradients += 1
+        # Summed in the order of the queries, whichever thread was first: equal runs give equal bits.
+        total: FloatArray = np.sum([totals[first] for first in sorted(totals)], axis=0)
+        return total / self.scale
+
+    def blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Cut queries `first` to `last` where their rows fill the cache."""
+        offsets, start = self.loss.offsets, first
+        while start < last:
+            fits = int(np.searchsorted(offsets, offsets[start] + self.scorer.block_rows, side="right")) - 1
+            stop = min(last, max(start + 1, fits))
+            yield start, stop
+            start = stop
