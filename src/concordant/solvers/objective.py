@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -11,21 +11,9 @@ from concordant._segments import run_chunks
 from concordant.scorers.linear import LinearScorer
 from concordant.supervision.columns import frozen
 from concordant.surrogates.surrogate import Loss
-from concordant.types import FloatArray
+from concordant.types import FloatArray, IntArray
 
-__all__ = ["LinearObjective", "Objective"]
-
-
-@runtime_checkable
-class Objective(Protocol):
-    """What smooth solvers ask for."""
-
-    alpha: float
-    n_features: int
-    n_gradients: int
-
-    def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """Give the objective and its gradient."""
+__all__ = ["LinearObjective"]
 
 
 class LinearObjective:
@@ -75,10 +63,16 @@ class LinearObjective:
 
         return self.fused(direction, self.moves, work) + self.alpha * direction
 
-    def along(self, moves: FloatArray, length: float) -> tuple[float, float]:
-        """Summed values, and their slope, at the last scores + length * moves; X is not read."""
-        values, grad = self.loss.value_and_grad(self.scores + length * moves)
-        return float(values.sum()), float(grad @ moves)
+    def along(self, moves: FloatArray, length: float) -> float:
+        """Summed values at the last scores + length * moves; X is not read."""
+        values, _ = self.loss.value_and_grad(self.scores + length * moves)
+        return float(values.sum())
+
+    def sample(self, rows: IntArray) -> FloatArray:
+        """Some rows of the scaled features, dense."""
+        some: Any = self.scorer.X[rows]
+        dense: FloatArray = (some.toarray() if self.scorer.sparse else some) / self.scale
+        return dense
 
     def fused(self, w: FloatArray, scores: FloatArray, work: Callable[[int, int], None]) -> FloatArray:
         """Fill the scores, work on them, and pull `rows` back to the weights, in one pass over X."""

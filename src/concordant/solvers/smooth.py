@@ -1,4 +1,4 @@
-"""Solvers for smooth objectives: L-BFGS (scipy's) and truncated Newton."""
+"""Solvers for smooth objectives: L-BFGS (scipy's) and truncated Newton, both in round coordinates."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from typing import Any
 import numpy as np
 
 from concordant.exceptions import ParameterError
-from concordant.solvers.objective import LinearObjective, Objective
+from concordant.solvers.objective import LinearObjective
+from concordant.solvers.precondition import Preconditioner, whitening
 from concordant.solvers.solution import Callback, Solution, Watch
 from concordant.types import FloatArray
 
 __all__ = ["lbfgs", "newton"]
 
-MEMORY = 20  # pairs of steps that L-BFGS keeps: X is read once a step, so that vectors of weights cost little
+MEMORY = 20  # pairs of steps that L-BFGS keeps: against a pass over X they cost nothing
 SUFFICIENT = 1e-4  # share of the promised decrease that a step must bring
 SHORTEST = 1e-10  # step lengths below this are rounding
+MOST_PRODUCTS = 50  # Hessian products a Newton step may take
 
 
 def lbfgs(
-    objective: Objective,
+    objective: LinearObjective,
     w: FloatArray,
     *,
-    tol: float = 1e-4,
+    tol: float = 1e-6,
     max_iter: int = 500,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise by L-BFGS until the gradient is `tol` times as long as at the start.
+    """Minimise by L-BFGS until the objective is, by estimate, within `tol` (relative) of its optimum.
 
     Ctrl-C ends the work; the best weights so far are returned, and `stopped_by` says so.
     """
@@ -36,31 +38,40 @@ def lbfgs(
     solve: Any = minimize
     watch, before = Watch(tol, callback), objective.n_gradients
 
-    def evaluate(point: FloatArray) -> tuple[float, FloatArray]:
-        value, grad = objective.value_and_grad(point)
-        watch.see(point, value, grad)
-        last[:] = [value, float(np.linalg.norm(grad))]
-        return value, grad
+    def evaluate(v: FloatArray) -> tuple[float, FloatArray]:
+        value, _, pulled = seen(objective, frame.forth(v), frame, watch)
+        return value, pulled
 
-    def told(point: FloatArray) -> None:
-        if watch.step(point, *last):
+    def told(_: FloatArray) -> None:
+        if watch.step():
             raise StopIteration
 
-    last = [math.nan, math.nan]
-    options: Any = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
     try:
-        found = solve(evaluate, np.array(w), jac=True, method="L-BFGS-B", callback=told, options=options)
+        frame = whitening(objective)
+        start = frame.inverse(w) if w.any() else w.copy()
+        found = solve(evaluate, start, jac=True, method="L-BFGS-B", callback=told, options=options)
         watch.stopped_by = watch.stopped_by or ("max_iter" if found.status == 1 else "precision")
     except KeyboardInterrupt:
         watch.stopped_by = "interrupt"
     return watch.solution(objective.alpha, objective.n_gradients - before)
 
 
+def seen(
+    objective: LinearObjective, w: FloatArray, frame: Preconditioner, watch: Watch
+) -> tuple[float, FloatArray, FloatArray]:
+    """Evaluate, and take note: value, gradient, and gradient in the frame's coordinates."""
+    value, grad = objective.value_and_grad(w)
+    pulled = frame.back(grad)
+    watch.see(w, value, grad, 0.5 * float(pulled @ pulled))
+    return value, grad, pulled
+
+
 def newton(
     objective: LinearObjective,
     w: FloatArray,
     *,
-    tol: float = 1e-4,
+    tol: float = 1e-6,
     max_iter: int = 100,
     callback: Callback | None = None,
 ) -> Solution:
@@ -80,39 +91,39 @@ def newton(
 
 def newton_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
     """Step until something ends it; says what."""
-    value, grad = objective.value_and_grad(w)
-    watch.see(w, value, grad)
+    frame = whitening(objective)
+    value, grad, pulled = seen(objective, w, frame, watch)
+    first = float(np.linalg.norm(pulled))
     for _ in range(max_iter):
-        norm = float(np.linalg.norm(grad))
-        if norm <= watch.goal:
+        norm = float(np.linalg.norm(pulled))
+        if watch.done:
             return "tolerance"
         # The closer to the optimum, the more exact the step.
-        share = min(0.5, math.sqrt(norm * watch.tol / max(watch.goal, 1e-300)))
-        direction, moves = conjugate(objective, grad, norm * share)
+        goal = norm * min(0.5, math.sqrt(norm / first))
+        direction, moves = conjugate(objective, pulled, frame, goal)
         length = search(objective, w, direction, moves, value, float(grad @ direction))
         if length == 0.0:
             return "precision"
         w = w + length * direction
-        value, grad = objective.value_and_grad(w)
-        watch.see(w, value, grad)
-        if watch.step(w, value, float(np.linalg.norm(grad))):
+        value, grad, pulled = seen(objective, w, frame, watch)
+        if watch.step():
             return watch.stopped_by
     return "max_iter"
 
 
 def conjugate(
-    objective: LinearObjective, grad: FloatArray, goal: float, most: int = 50
+    objective: LinearObjective, pulled: FloatArray, frame: Preconditioner, goal: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve Hessian @ direction = -grad to a residual of `goal`; the direction, and its change of scores."""
-    direction, moves = np.zeros_like(grad), np.zeros_like(objective.scores)
-    residual, step = -grad, -grad
+    """Solve for a Newton step to a residual of `goal`; the step in the weights, and its change of scores."""
+    direction, moves = np.zeros_like(pulled), np.zeros_like(objective.scores)
+    residual, step = -pulled, -pulled
     square = float(residual @ residual)
-    for _ in range(most):
-        product = objective.hessian_product(step)
-        curvature = float(step @ product)
-        if curvature <= 0.0:  # flat: alpha is 0 and no pair is near its margin
+    for _ in range(MOST_PRODUCTS):
+        product = frame.back(objective.hessian_product(frame.forth(step)))
+        bend = float(step @ product)
+        if bend <= 0.0:  # flat: alpha is 0 and no pair is near its margin
             break
-        length = square / curvature
+        length = square / bend
         direction, moves = direction + length * step, moves + length * objective.moves
         residual = residual - length * product
         previous, square = square, float(residual @ residual)
@@ -120,8 +131,8 @@ def conjugate(
             break
         step = residual + square / previous * step
     if not direction.any():  # along the gradient, whose scores the flat product has just filled
-        return -grad, objective.moves.copy()
-    return direction, moves
+        return frame.forth(-pulled), objective.moves.copy()
+    return frame.forth(direction), moves
 
 
 def search(
@@ -135,9 +146,9 @@ def search(
     """Give a step length that lowers the objective enough; 0 if there is none."""
     length = 1.0
     while length > SHORTEST:
-        summed, _ = objective.along(moves, length)
         there = w + length * direction
-        if summed + 0.5 * objective.alpha * (there @ there) <= value + SUFFICIENT * length * slope:
+        reached = objective.along(moves, length) + 0.5 * objective.alpha * float(there @ there)
+        if reached <= value + SUFFICIENT * length * slope:
             return length
         length *= 0.5
     return 0.0

@@ -13,7 +13,7 @@ from concordant.types import FloatArray
 __all__ = ["Callback", "Solution", "Step", "Watch"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """What a callback is told after each iteration (an epoch, of the stochastic solver).
 
@@ -23,16 +23,16 @@ class Step:
         Counted from 1.
     value
         The objective.
-    gradient_norm, gradient_goal
-        The gradient's length, and where the solver stops.
+    excess, goal
+        How far the objective is, by estimate, above its optimum; and where the solver stops.
     w
         The weights; a copy.
     """
 
     iteration: int
     value: float
-    gradient_norm: float
-    gradient_goal: float
+    excess: float
+    goal: float
     w: FloatArray
 
 
@@ -50,13 +50,16 @@ class Solution:
         The best weights seen.
     value, gradient_norm
         The objective there, and the length of its gradient.
+    excess
+        How far the objective is above its optimum, by estimate: half the squared length of the gradient in
+        coordinates in which the Hessian is about 1 (the Newton decrement).
     gap
-        No weights have an objective more than this below `value`: gradient_norm^2 / (2 alpha), since the
-        objective is alpha-strongly convex. Infinite where alpha is 0 or the surrogate has corners.
+        How far it is above at most: gradient_norm^2 / (2 alpha), since the objective is alpha-strongly
+        convex. Infinite where alpha is 0; where the surrogate has corners, an indication only.
     n_iter, n_gradients
         Iterations, and passes over X that gave a gradient or a Hessian product.
     converged
-        Whether the gradient came below the tolerance.
+        Whether the excess came below the tolerance.
     stopped_by
         "tolerance", "max_iter", "callback", "interrupt", or "precision": no step could lower the objective.
     """
@@ -64,6 +67,7 @@ class Solution:
     w: FloatArray
     value: float
     gradient_norm: float
+    excess: float
     gap: float
     n_iter: int
     n_gradients: int
@@ -71,37 +75,57 @@ class Solution:
     stopped_by: str
 
 
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An evaluation."""
+
+    w: FloatArray
+    value: float
+    grad: FloatArray
+    excess: float
+
+
 class Watch:
-    """What a solver has seen: the best point so far, and the goal, a share of the first gradient."""
+    """What a solver has seen: the last and the best point, and when it is good enough."""
 
     def __init__(self, tol: float, callback: Callback | None) -> None:
         self.tol, self.callback = tol, callback
-        self.goal = math.nan
-        self.best: tuple[float, float, FloatArray] | None = None  # value, gradient's length, weights
+        self.goal = 0.0
+        self.last: Point | None = None
+        self.best: Point | None = None
         self.n_iter, self.stopped_by = 0, ""
 
-    def see(self, w: FloatArray, value: float, grad: FloatArray) -> None:
+    def see(self, w: FloatArray, value: float, grad: FloatArray, excess: float) -> None:
         """Take note of an evaluation."""
-        norm = float(np.linalg.norm(grad))
-        if self.best is None:
-            self.goal = self.tol * norm
-        if self.best is None or value < self.best[0] or (value == self.best[0] and norm < self.best[1]):
-            self.best = value, norm, w.copy()
+        if self.best is None:  # some losses begin at 0: then the first excess is the measure
+            self.goal = self.tol * max(abs(value), excess)
+        self.last = Point(w.copy(), value, grad, excess)
+        if self.best is None or (value, excess) < (self.best.value, self.best.excess):
+            self.best = self.last
 
-    def step(self, w: FloatArray, value: float, norm: float) -> bool:
+    @property
+    def done(self) -> bool:
+        """Whether the last point is good enough."""
+        return self.last is not None and self.last.excess <= self.goal
+
+    def step(self) -> bool:
         """Tell the callback of an iteration; whether to stop."""
         self.n_iter += 1
-        told = Step(self.n_iter, value, norm, self.goal, w.copy())
-        if self.callback is not None and self.callback(told):
-            self.stopped_by = "callback"
-        elif norm <= self.goal:
+        if self.done:
             self.stopped_by = "tolerance"
+        if self.callback is not None and self.last is not None:
+            point = self.last
+            told = Step(self.n_iter, point.value, point.excess, self.goal, point.w.copy())
+            if self.callback(told) and not self.stopped_by:
+                self.stopped_by = "callback"
         return bool(self.stopped_by)
 
     def solution(self, alpha: float, n_gradients: int) -> Solution:
         """Give the best point."""
-        value, norm, w = self.best if self.best is not None else (math.nan, math.nan, np.empty(0))
-        converged = norm <= self.goal
+        best = self.best or Point(np.empty(0), math.nan, np.empty(0), math.inf)
+        norm = float(np.linalg.norm(best.grad))
         gap = norm * norm / (2.0 * alpha) if alpha > 0.0 else math.inf
+        converged = best.excess <= self.goal
         reason = "tolerance" if converged else self.stopped_by
-        return Solution(w, value, norm, gap, self.n_iter, n_gradients, converged, reason)
+        counts = self.n_iter, n_gradients
+        return Solution(best.w, best.value, norm, best.excess, gap, *counts, converged, reason)

@@ -5,28 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from concordant.solvers.objective import LinearObjective
+from concordant.solvers.precondition import Preconditioner, whitening
+from concordant.solvers.smooth import seen
 from concordant.solvers.solution import Callback, Solution, Watch
 from concordant.supervision.columns import frozen
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["sgd"]
 
-TRIALS = tuple(4.0**power for power in range(-8, 9))  # first step lengths that are tried
+TRIALS = tuple(4.0**power for power in range(-8, 3))  # first step lengths that are tried
 SAMPLE = 200  # queries on which they are tried
-POWER = 0.75  # steps shrink like (1 + alpha * rate * t)^-power: what averaging wants
+POWER = 0.75  # steps shrink like (1 + rate * t)^-power: what averaging wants
 
 
 def sgd(
     objective: LinearObjective,
     w: FloatArray,
     *,
-    tol: float = 1e-4,
+    tol: float = 1e-6,
     max_iter: int = 20,
     callback: Callback | None = None,
     seed: int = 0,
 ) -> Solution:
     """Minimise by stochastic gradient: one query a step, in random order; weights averaged from epoch 2 on.
 
+    Steps are taken in the coordinates of `whitening`.
     After each epoch the objective is evaluated at the average, so that the best epoch is returned with its
     gradient. `max_iter` counts epochs; otherwise as `lbfgs`.
 
@@ -35,30 +38,34 @@ def sgd(
     Bottou (2004); Polyak and Juditsky (1992) and Xu (2011) for the averaging.
     """
     watch, before = Watch(tol, callback), objective.n_gradients
-    watch.see(w, *objective.value_and_grad(w))
+    frame = whitening(objective)
+    seen(objective, w, frame, watch)
     try:
-        watch.stopped_by = epochs(objective, w.copy(), watch, max_iter, np.random.default_rng(seed))
+        watch.stopped_by = epochs(objective, w.copy(), frame, watch, max_iter, np.random.default_rng(seed))
     except KeyboardInterrupt:
         watch.stopped_by = "interrupt"
     return watch.solution(objective.alpha, objective.n_gradients - before)
 
 
 def epochs(
-    objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int, rng: np.random.Generator
+    objective: LinearObjective,
+    w: FloatArray,
+    frame: Preconditioner,
+    watch: Watch,
+    max_iter: int,
+    rng: np.random.Generator,
 ) -> str:
     """Run until something ends it; says what."""
     n_queries = len(objective.values)
-    rate, done, mean = first_rate(objective, w, rng), 0, w.copy()
+    rate, done, mean = first_rate(objective, w, frame, rng), 0, w.copy()
     for epoch in range(max_iter):
-        order = rng.permutation(n_queries)
-        w, mean = walk(objective, w, mean, order, rate, done, averaging=epoch > 0)
+        steps = rng.permutation(n_queries), rate, done
+        w, mean = walk(objective, w, mean, frame, *steps, averaging=epoch > 0)
         done += n_queries
-        point = mean if epoch else w
-        value, grad = objective.value_and_grad(point)
-        watch.see(point, value, grad)
-        if watch.step(point, value, float(np.linalg.norm(grad))):
+        mean = mean if epoch else w.copy()
+        seen(objective, mean, frame, watch)
+        if watch.step():
             return watch.stopped_by
-        mean = point.copy() if epoch == 0 else mean
     return "max_iter"
 
 
@@ -66,6 +73,7 @@ def walk(
     objective: LinearObjective,
     w: FloatArray,
     mean: FloatArray,
+    frame: Preconditioner,
     order: IntArray,
     rate: float,
     done: int,
@@ -73,31 +81,30 @@ def walk(
     averaging: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Take one step per query of the order; the weights, and the mean of those since averaging began."""
-    n_queries, offsets = len(objective.values), objective.loss.offsets
-    for taken, q in enumerate(order.tolist()):
-        time = done + taken
-        length = rate / (1.0 + objective.alpha * rate * time) ** POWER
+    n_queries, offsets, scores = len(objective.values), objective.loss.offsets, frozen(objective.scores)
+    for time, q in enumerate(order.tolist(), start=done):
         own, slope = (int(offsets[q]), int(offsets[q + 1])), np.zeros(objective.n_features)
         objective.scorer.scores(w / objective.scale, *own, objective.scores)
-        objective.loss.chunk(frozen(objective.scores), q, q + 1, objective.values, objective.rows)
+        objective.loss.chunk(scores, q, q + 1, objective.values, objective.rows)
         objective.scorer.pull(objective.rows, *own, slope)
-        w = (1.0 - length * objective.alpha) * w - length * n_queries * slope / objective.scale
+        grad = n_queries * slope / objective.scale + objective.alpha * w
+        # In the frame's coordinates the curvature is about 1: so steps shrink with 1 + rate * time.
+        w = w - rate / (1.0 + rate * time) ** POWER * frame.forth(frame.back(grad))
         if averaging:
             mean = mean + (w - mean) / (time - n_queries + 1.0)
     return w, mean
 
 
-def first_rate(objective: LinearObjective, w: FloatArray, rng: np.random.Generator) -> float:
-    """Give the rate that lowers the objective of a sample of queries most, in one pass over it."""
-    n_queries = len(objective.values)
-    sample = rng.permutation(n_queries)[:SAMPLE]
+def first_rate(
+    objective: LinearObjective, w: FloatArray, frame: Preconditioner, rng: np.random.Generator
+) -> float:
+    """Give the rate that lowers the objective most in one pass over a sample of queries."""
+    sample = rng.permutation(len(objective.values))[:SAMPLE]
     best, chosen = np.inf, TRIALS[0]
     for rate in TRIALS:
         with np.errstate(over="ignore", invalid="ignore"):
-            there, _ = walk(objective, w, w, sample, rate, 0, averaging=False)
-        if not np.isfinite(there).all():
-            break
-        value, _ = objective.value_and_grad(there)
+            there, _ = walk(objective, w, w, frame, sample, rate, 0, averaging=False)
+            value = objective.value_and_grad(there)[0] if np.isfinite(there).all() else np.inf
         if value < best:
             best, chosen = value, rate
     return chosen
