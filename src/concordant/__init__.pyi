@@ -1,11 +1,15 @@
+from . import decoders as decoders
 from . import metrics as metrics
 from . import surrogates as surrogates
 from . import theory as theory
 from .exceptions import ConcordantError as ConcordantError
+from .exceptions import GuaranteeWarning as GuaranteeWarning
 from .metrics import Convention as Convention
 from .metrics import Metric as Metric
 from .metrics import metric as metric
 from .metrics import standardize as standardize
+from .rankers import LinearRanker as LinearRanker
+from .rankers import LinearRankerCV as LinearRankerCV
 from .supervision import datasets as datasets
 from .supervision import synthetic as synthetic
 from .supervision.data import RankingData as RankingData

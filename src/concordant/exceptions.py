@@ -12,6 +12,7 @@ __all__ = [
     "DatasetNotFoundError",
     "EmptyDataError",
     "GradeError",
+    "GuaranteeWarning",
     "LabelError",
     "LengthMismatchError",
     "MalformedLineError",
@@ -147,6 +148,10 @@ class NoStandardizationError(ConcordantError):
     def __init__(self, metric: str, theorem: str, alternatives: str) -> None:
         self.alternatives = alternatives
         super().__init__(f"{metric} has no standardization: {theorem}.\nHint: {alternatives}")
+
+
+class GuaranteeWarning(UserWarning):
+    """Training goes on, but what it is consistent with rests on a condition, or on nothing."""
 
 
 class MalformedLineError(ConcordantError):

@@ -76,6 +76,10 @@ class Grades:
     def __len__(self) -> int:
         return len(self.values)
 
+    def take(self, rows: IntArray) -> Grades:
+        """Labels of these rows, in this order."""
+        return Grades(self.values[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
@@ -142,6 +146,18 @@ class Preferences:
     def __len__(self) -> int:
         return self.n_rows
 
+    def take(self, rows: IntArray) -> Preferences:
+        """Preferences among these rows, which are numbered anew in this order; the others are dropped.
+
+        >>> Preferences(better=[0, 2], worse=[1, 3], n_rows=4).take([3, 2]).better.tolist()
+        [1]
+        """
+        number = np.full(self.n_rows, -1)
+        number[rows] = np.arange(len(rows))
+        better, worse = number[self.better], number[self.worse]
+        kept = (better >= 0) & (worse >= 0)
+        return Preferences(better[kept], worse[kept], len(rows), self.weights[kept])
+
     def grouped(self, queries: Queries) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
         """Give (better, worse, weights, offsets): sorted rows, the preferences of each query adjacent."""
         queries = Queries.of(queries, self.n_rows, "the preferences")
@@ -206,6 +222,10 @@ class Permutations:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def take(self, rows: IntArray) -> Permutations:
+        """Positions of these rows, which must be whole queries."""
+        return Permutations(self.positions[rows])
 
     def grouped(self, queries: Queries) -> IntArray:
         """Positions by sorted row; refused unless every query's are exactly 1..n."""

@@ -112,7 +112,8 @@ class PlackettLuce(Surrogate):
         order = np.lexsort((targets, queries))
         places = np.arange(1, len(order) + 1) - repeat(offsets[:-1], offsets)
         if (wrong := targets[order] != places).any():
-            row = int(order[np.argmax(wrong)])
-            problem = f"{self.name} reads positions, but row {row} has {targets[row]:g}"
+            query = int(queries[np.argmax(wrong)])
+            seen = targets[offsets[query] : offsets[query + 1]][:10].tolist()
+            problem = f"{self.name} reads positions, but query number {query} (ascending ids) has {seen}"
             raise LabelError(problem, "each query's positions are 1 (best) to n, without ties.")
         return PlackettLuceLoss(offsets, weights, order)

@@ -17,7 +17,9 @@ from concordant.types import ArrayLike
 __all__ = ["MARGINS", "Margin", "exponential", "hinge", "huber_hinge", "logistic", "margin", "squared_hinge"]
 
 CLIP, LOGISTIC, EXPONENTIAL = 0, 1, 2  # kinds of formula, as kernels read them
-NO_WIDTH = 1e-60  # a hinge is a Huber hinge of no width: no sum of scores and edge comes this near the edge
+# A hinge is a Huber hinge of no width: no sum of scores and edge comes this near the edge. A power of two, so
+# that its slope is -1 and no other number.
+NO_WIDTH = 2.0**-200
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class Margin:
         if self.kind == LOGISTIC:
             return np.logaddexp(0.0, -t)
         if self.kind == EXPONENTIAL:
-            return np.exp(-t)
+            with np.errstate(over="ignore"):  # infinite: that is its value in doubles
+                return np.exp(-t)
         d = np.maximum(self.edge - t, 0.0)
         c = np.minimum(d, self.width)
         return self.scale * c * (2.0 * d - c)
@@ -98,9 +101,9 @@ class Margin:
         """phi'(t); where phi has a corner, the slope to the right of it."""
         t = np.asarray(t, dtype=np.float64)
         if self.kind == LOGISTIC:
-            return 0.5 * (np.tanh(0.5 * t) - 1.0)
+            return -np.exp(-np.logaddexp(0.0, t))  # all digits where it is small, unlike 1 - tanh
         if self.kind == EXPONENTIAL:
-            return -np.exp(-t)
+            return -self.value(t)
         return -2.0 * self.scale * np.clip(self.edge - t, 0.0, self.width)
 
     def curvature(self, t: ArrayLike) -> Any:
@@ -109,7 +112,7 @@ class Margin:
         if self.kind == LOGISTIC:
             return 0.25 / np.cosh(np.minimum(0.5 * np.abs(t), 350.0)) ** 2
         if self.kind == EXPONENTIAL:
-            return np.exp(-t)
+            return self.value(t)
         d = self.edge - t
         return np.where((d > 0.0) & (d <= self.width), 2.0 * self.scale, 0.0)
 
@@ -123,7 +126,7 @@ def huber_hinge(h: float = 0.5) -> Margin:
     >>> huber_hinge().value([-1.0, 1.0, 1.5]).tolist(), huber_hinge().order_preserving
     ([2.0, 0.125, 0.0], True)
     """
-    if not (isinstance(h, numbers.Real) and 1e-100 < h < 1e100):
+    if not (isinstance(h, numbers.Real) and 1e-100 < float(h) < 1e100):
         raise ParameterError("h", h, "a finite number > 0")
     width = float(h)
     return Margin(

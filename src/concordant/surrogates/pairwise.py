@@ -245,13 +245,17 @@ class Preorder(Surrogate):
         counts = pair_counts(targets, offsets)
         return self.compared(targets, offsets, weights * repeat(1.0 / np.maximum(counts, 1.0), offsets))
 
+    def check_targets(self, targets: FloatArray) -> None:
+        """Gains must stay finite, too."""
+        super().check_targets(targets)
+        if self.weighting == "gain" and (high := targets > HIGHEST_EXP2).any():
+            row, problem = int(np.argmax(high)), "makes 2^grade overflow"
+            raise GradeError(float(targets[row]), f"row {row}", problem, "grades are small.").at(row)
+
     def compared(self, grades: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Give the loss at these row weights."""
         shape = margin(self.margin)
         if self.weighting != "gain":
             levels = level_codes(grades, offsets).astype(np.float64)
             return PairLoss(shape, offsets, weights, levels, top=1.0)
-        if (high := grades > HIGHEST_EXP2).any():
-            row = int(np.argmax(high))
-            raise GradeError(float(grades[row]), f"row {row}", "makes 2^grade overflow", "grades are small.")
         return PairLoss(shape, offsets, weights, np.exp2(grades))

@@ -85,16 +85,41 @@ class Penalty:
     curvature: Callable[[FloatArray], FloatArray] = field(repr=False)
 
 
-PENALTIES = {
-    "square": Penalty("square", lambda z: z * z, lambda z: 2.0 * z, lambda z: np.full_like(z, 2.0)),
+def double(z: FloatArray) -> FloatArray:
+    """Slope of the square."""
+    return 2.0 * z
+
+
+def two(z: FloatArray) -> FloatArray:
+    """Curvature of the square."""
+    return np.full_like(z, 2.0)
+
+
+def quartic(z: FloatArray) -> FloatArray:
+    """z^2 + z^4."""
+    return z * z + z**4
+
+
+def quartic_slope(z: FloatArray) -> FloatArray:
+    """Its slope."""
+    return 2.0 * z + 4.0 * z**3
+
+
+def quartic_curvature(z: FloatArray) -> FloatArray:
+    """Its curvature."""
+    return 2.0 + 12.0 * z * z
+
+
+PENALTIES = {  # of named functions: a lambda could not be pickled
+    "square": Penalty("square", np.square, double, two),
     "cosh": Penalty("cosh", np.cosh, np.sinh, np.cosh),
-    "quartic": Penalty(
-        "quartic",
-        lambda z: z * z + z**4,
-        lambda z: 2.0 * z + 4.0 * z**3,
-        lambda z: 2.0 + 12.0 * z * z,
-    ),
+    "quartic": Penalty("quartic", quartic, quartic_slope, quartic_curvature),
 }
+
+
+def weighed(weights: FloatArray, terms: FloatArray) -> FloatArray:
+    """Give weights * terms, 0 where the weight is: a term may be infinite."""
+    return np.multiply(weights, terms, out=np.zeros_like(terms), where=weights > 0.0)
 
 
 class DuchiLoss(Loss):
@@ -111,16 +136,19 @@ class DuchiLoss(Loss):
         offsets = self.offsets[first : last + 1]
         rows = slice(offsets[0], offsets[-1])
         weights, targets, z = self.weights[rows], self.targets[rows], scores[rows]
-        terms = weights * (self.nu * self.penalty.value(z) - targets * z)
-        values[first:last] = segment_sum(terms, offsets - offsets[0])
-        grad[rows] = weights * (self.nu * self.penalty.slope(z) - targets)
+        with np.errstate(over="ignore"):  # infinite: that is the penalty's value in doubles
+            terms = weighed(weights, self.nu * self.penalty.value(z) - targets * z)
+            values[first:last] = segment_sum(terms, offsets - offsets[0])
+            grad[rows] = weighed(weights, self.nu * self.penalty.slope(z) - targets)
 
     def product_chunk(
         self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
     ) -> None:
         """The Hessian is diagonal."""
         rows = slice(self.offsets[first], self.offsets[last])
-        product[rows] = self.weights[rows] * self.nu * self.penalty.curvature(scores[rows]) * vector[rows]
+        with np.errstate(over="ignore"):
+            diagonal = weighed(self.weights[rows], self.nu * self.penalty.curvature(scores[rows]))
+            product[rows] = diagonal * vector[rows]
 
 
 @dataclass(frozen=True)

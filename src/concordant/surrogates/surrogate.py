@@ -11,7 +11,7 @@ import numpy as np
 from concordant._segments import run_chunks
 from concordant.exceptions import ParameterError
 from concordant.supervision.columns import check_column, check_lengths, check_nonnegative, frozen, refuse
-from concordant.supervision.queries import Queries
+from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -126,15 +126,19 @@ class Surrogate(ABC):
         checked = check_column(targets, "targets")
         n_rows = int(offsets[-1])
         check_lengths("the queries", n_rows, targets=checked, weights=weights)
-        if not np.isfinite(checked).all():
-            refuse(~np.isfinite(checked), checked, "targets")
-        if not self.signed and (checked < 0).any():
+        self.check_targets(checked)
+        shares = np.ones(n_rows) if weights is None else check_nonnegative(weights, "weights", "row")
+        return self.attach(checked, offsets, shares)
+
+    def check_targets(self, targets: FloatArray) -> None:
+        """Refuse targets that are no label of this surrogate, whatever the queries are."""
+        if not np.isfinite(targets).all():
+            refuse(~np.isfinite(targets), targets, "targets")
+        if not self.signed and (targets < 0).any():
             hint = (
                 f"with negative targets {self.name} is not convex: add a constant per query, or use squared."
             )
-            refuse(checked < 0, checked, "targets", hint)
-        shares = np.ones(n_rows) if weights is None else check_nonnegative(weights, "weights", "row")
-        return self.attach(checked, offsets, shares)
+            refuse(targets < 0, targets, "targets", hint)
 
     def __call__(
         self, scores: ArrayLike, targets: ArrayLike, *, qid: ArrayLike = None, weights: ArrayLike = None
@@ -162,11 +166,17 @@ class Surrogate(ABC):
         self, scores: ArrayLike, targets: ArrayLike, qid: ArrayLike, weights: ArrayLike
     ) -> tuple[Loss, Queries, FloatArray]:
         """Check and sort what a caller gives."""
-        column = check_column(targets, "targets")
-        checked = finite(scores, "scores", len(column))
-        queries = Queries.of(qid, len(column), "targets")
-        shares = None if weights is None else queries.gather(check_column(weights, "weights"))
-        return self.bind(queries.gather(column), queries.offsets, shares), queries, queries.gather(checked)
+        with naming_query(qid):
+            column = check_column(targets, "targets")
+            checked = finite(scores, "scores", len(column))
+            queries = Queries.of(qid, len(column), "targets")
+            shares = None if weights is None else check_nonnegative(weights, "weights", "row")
+            check_lengths("targets", len(column), weights=shares)
+            if queries.moved is not None:  # rows will move: an error names the caller's row
+                self.check_targets(column)
+            ordered = None if shares is None else queries.gather(shares)
+            loss = self.bind(queries.gather(column), queries.offsets, ordered)
+        return loss, queries, queries.gather(checked)
 
 
 def finite(values: ArrayLike, name: str, n_rows: int) -> FloatArray:

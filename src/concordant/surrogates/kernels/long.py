@@ -190,7 +190,9 @@ def graded_long(
         start = 0
         while start < len(order):
             middle, end = halve(order, codes, bit, start, spare)
-            low, high = order[start:middle], order[middle:end]
+            low, high, start = order[start:middle], order[middle:end], end
+            if len(low) == 0 or len(high) == 0:
+                continue
             upper, lower, whole = factors(weights, levels, low, high, top)
             z, y = taken(scores, high), taken(scores, low)
             pushed, pulled, ones = np.zeros(len(high)), np.zeros(len(low)), np.ones(len(low))
@@ -199,7 +201,6 @@ def graded_long(
                 value += cross(z, whole, y, lower, shape, pushed, pulled)
             spread(pushed, high, grad)
             spread(pulled, low, grad)
-            start = end
     return value
 
 
@@ -222,7 +223,9 @@ def graded_long_product(
         start = 0
         while start < len(order):
             middle, end = halve(order, codes, bit, start, spare)
-            low, high = order[start:middle], order[middle:end]
+            low, high, start = order[start:middle], order[middle:end], end
+            if len(low) == 0 or len(high) == 0:
+                continue
             upper, lower, whole = factors(weights, levels, low, high, top)
             z, y, a, b = taken(scores, high), taken(scores, low), taken(vector, high), taken(vector, low)
             own, other, ones = np.zeros(len(high)), np.zeros(len(low)), np.ones(len(low))
@@ -231,7 +234,6 @@ def graded_long_product(
                 cross_product(z, whole, a, y, lower, b, shape, own, other)
             spread(own, high, product)
             spread(other, low, product)
-            start = end
 
 
 @kernel

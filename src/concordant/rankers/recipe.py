@@ -1,0 +1,80 @@
+"""Which surrogate goes with which metric, and what training on it rests on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from concordant.exceptions import GuaranteeWarning, LabelError
+from concordant.metrics.metric import Metric
+from concordant.metrics.standardization import EVERY, NOTHING, usable_targets
+from concordant.supervision.labels import Grades, Permutations
+from concordant.supervision.queries import Queries
+from concordant.surrogates import Pairwise, PlackettLuce, Softmax, Squared, Surrogate, surrogate
+from concordant.types import FloatArray
+
+__all__ = ["AUTO", "chosen_surrogate", "training_labels"]
+
+# By measurement, not taste: `benchmarks choice` trains every surrogate for every metric on the LETOR sets,
+# the penalty chosen on validation queries; its table stands in benchmarks/results/choice.md.
+AUTO: Mapping[str, Surrogate] = {
+    "dcg": Softmax(),
+    "ndcg": Softmax(),
+    "err": Softmax(),
+    "ap": Softmax(),
+    "p": Softmax(),
+    "rr": Softmax(),
+    "eru": Softmax(),
+    "auc": Softmax(),
+    "pd": Pairwise(normalize=True),
+    "wpd": Pairwise(normalize=True),
+    "zero_one": PlackettLuce(),
+}
+OTHERWISE = Squared()
+
+
+def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
+    """Give the surrogate, or the one that measured best for the metric where it is left open."""
+    if isinstance(name, str) and name == "auto":
+        return AUTO.get(metric.name, OTHERWISE)
+    return surrogate(name)
+
+
+def training_labels(
+    metric: Metric, loss: Surrogate, y: Any, queries: Queries, assume: str | None
+) -> tuple[FloatArray, str]:
+    """Give what the surrogate reads, by sorted row, and what its consistency with the metric rests on."""
+    if loss.reads == "grades":
+        return queries.gather(graded(y, loss).values), NOTHING
+    if loss.reads == "positions":
+        return permuted(y, loss).grouped(queries).astype(float), "order_preserving"
+    labels = metric.read_labels(y)
+    targets, basis = usable_targets(metric, labels, queries, assume)
+    if basis != EVERY and assume is None:
+        warn_of(metric, basis)
+    return targets, basis if loss.order_preserving or loss.needs_positive else NOTHING
+
+
+def graded(y: Any, loss: Surrogate) -> Grades:
+    """Grades, for the surrogates that compare them."""
+    if type(y).__name__ in ("Preferences", "Permutations"):
+        raise LabelError(f"{loss.name} reads grades, not {type(y).__name__}", "pass one grade per row.")
+    return y if isinstance(y, Grades) else Grades.passing(y)
+
+
+def permuted(y: Any, loss: Surrogate) -> Permutations:
+    """Permutations, for the likelihood of an order."""
+    if not isinstance(y, Permutations):
+        hint = "wrap positions (1 is best): Permutations(positions)."
+        raise LabelError(f"{loss.name} reads Permutations, not {type(y).__name__}", hint)
+    return y
+
+
+def warn_of(metric: Metric, basis: str) -> None:
+    """Say that training is consistent only under a condition, or not at all."""
+    if basis == NOTHING:
+        text = f"{metric} has no standardization: its stand-in gives no guarantee (see cc.standardize)"
+    else:
+        text = f"training for {metric} is consistent only under {basis}; assume={basis!r} says that you know"
+    warnings.warn(text, GuaranteeWarning, stacklevel=4)
