@@ -16,6 +16,7 @@ __all__ = [
     "LabelError",
     "LengthMismatchError",
     "MalformedLineError",
+    "MissingExtraError",
     "NoStandardizationError",
     "NonFiniteError",
     "NotNumericError",
@@ -167,6 +168,16 @@ class MalformedLineError(ConcordantError):
         self.path, self.line, self.column = str(path), line, column
         place = f"{path}, line {line}" + (f", column {column}" if column else "")
         super().__init__(f"{place}: {problem}." + (f"\nHint: {hint}" if hint else ""))
+
+
+class MissingExtraError(ConcordantError):
+    """A package is not installed that only some commands need."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed.\n"
+            f"Hint: pip install 'concordant[{extra}]' (or {package} alone)."
+        )
 
 
 class DatasetNotFoundError(ConcordantError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from concordant.cli.explain import reasons
-from concordant.cli.output import Quiet, examples, new_table, number, progress, show
+from concordant.cli.output import COMPILING, Quiet, examples, new_table, number, progress, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ EXAMPLES = examples("concordant demo", "concordant demo --queries 2000 --seed 7"
 # installation most of the time goes into compiling it.
 METRICS = ("ndcg@10", "dcg@10", "p@5")
 MAIN = METRICS[0]
-FITTED, CONSTANT = "least squares", "constant"
+FITTED, CONSTANT = f"linear for {MAIN}", "constant"
 REGRET = "regret: how far below the best that any ranking can reach, given how the labels are drawn"
 N_ITEMS = (2, 30)  # some queries shorter than the cutoff, some without a relevant item: there tools differ
 
@@ -40,8 +40,8 @@ def demo(
 
     with progress("Drawing a synthetic set", quiet=quiet, total=len(METRICS) + 3) as step:
         toy = cc.synthetic.grades(n_queries=queries, n_items=N_ITEMS, seed=seed)
-        step("Scoring it")
-        scores = scorers(toy, seed)
+        step(f"Training a ranker for each metric {COMPILING}")
+        scores = scorers(toy)
         table = regret_table(toy, scores, step)
         step(f"{MAIN} under every preset")
         told = {
@@ -51,22 +51,23 @@ def demo(
     show(preset_table(told), [] if quiet else spread(told))
 
 
-def scorers(toy: Synthetic, seed: int) -> dict[str, FloatArray]:
-    """Give scores for every item, from the best possible to none at all."""
+def scorers(toy: Synthetic) -> dict[str, FloatArray]:
+    """Give scores for every item: the best possible, a ranker trained for each metric, a baseline, none."""
     import numpy as np
 
     import concordant as cc
     from concordant.theory import regret
 
     best = regret.bayes(MAIN, toy.distribution).scores
-    noise = np.random.default_rng(seed).normal(scale=best.std(), size=len(best))
-    weights = np.linalg.lstsq(toy.X, cc.metric(MAIN).targets(toy.y, qid=toy.qid))[0]
-    strongest = int(np.abs(weights).argmax())
+    fitted = {
+        f"linear for {metric}": cc.LinearRanker(metric=metric).fit(toy.X, toy.y, qid=toy.qid)
+        for metric in METRICS
+    }
+    preorder = cc.LinearRanker(metric=MAIN, surrogate="preorder").fit(toy.X, toy.y, qid=toy.qid)
     return {
         f"best for {MAIN}": best,
-        "best + noise": best + noise,
-        FITTED: toy.X @ weights,
-        "best single feature": toy.X[:, strongest] * np.sign(weights[strongest]),
+        **{name: model.predict(toy.X) for name, model in fitted.items()},
+        "linear, preorder loss": preorder.predict(toy.X),
         CONSTANT: np.zeros(len(best)),
     }
 

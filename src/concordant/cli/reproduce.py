@@ -1,0 +1,20 @@
+"""`concordant reproduce`: experiments, run again; one file an experiment."""
+
+from __future__ import annotations
+
+import typer
+
+from concordant.cli import buffoni, consistency
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+
+@app.callback()
+def reproduce() -> None:
+    """Experiments of papers and of the documentation, run again."""
+
+
+app.command(epilog=buffoni.EXAMPLES)(buffoni.buffoni)
+app.command(epilog=consistency.EXAMPLES)(consistency.consistency)

@@ -1,0 +1,184 @@
+"""Linear methods side by side: penalties relative to each method's own loss, chosen on validation queries."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concordant.exceptions import EmptyDataError
+from concordant.metrics import Metric, standardize
+from concordant.rankers import LinearRanker
+from concordant.supervision.data import RankingData
+from concordant.supervision.datasets import Fold
+from concordant.supervision.queries import Queries
+from concordant.surrogates import Surrogate
+from concordant.types import FloatArray
+
+__all__ = ["Chosen", "Method", "Path", "choose", "decades", "fit_path"]
+
+TOLERANCE = 1e-9  # share of the objective: results do not depend on where the solver stops
+MOST_STEPS = 10_000  # far more than are needed; should they not suffice, the ranker warns
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to train a linear ranker.
+
+    Attributes
+    ----------
+    name
+        How it is called in tables.
+    metric
+        The metric whose standardized labels the surrogate reads; without effect on one that reads grades.
+    surrogate
+        The loss.
+    """
+
+    name: str
+    metric: str
+    surrogate: Surrogate
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What a method learned at each penalty of a grid.
+
+    Attributes
+    ----------
+    shares
+        The grid c, largest first.
+    unit
+        The loss at w = 0; the penalties are c * unit.
+    coefs
+        Weights, one row per penalty.
+    """
+
+    shares: FloatArray
+    unit: float
+    coefs: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A metric on the test queries of a fold, at the penalty that the validation queries chose for it.
+
+    Attributes
+    ----------
+    share, alpha
+        The chosen c, and the penalty c * unit.
+    at_edge
+        Whether c is the largest or the smallest of the grid.
+    validation
+        Mean over the validation queries at that penalty.
+    per_query
+        Value on each test query, ascending ids; NaN where skipped.
+    """
+
+    share: float
+    alpha: float
+    at_edge: bool
+    validation: float
+    per_query: FloatArray
+
+
+def decades(highest: int, lowest: int, *, steps: int = 1) -> FloatArray:
+    """Give a grid from 10^highest down to 10^lowest, so many steps a decade.
+
+    >>> decades(1, -1).tolist(), decades(0, -1, steps=2).round(4).tolist()
+    ([10.0, 1.0, 0.1], [1.0, 0.3162, 0.1])
+    """
+    grid: FloatArray = 10.0 ** np.linspace(highest, lowest, (highest - lowest) * steps + 1)
+    return grid
+
+
+def fit_path(method: Method, train: RankingData, shares: FloatArray, *, scaled: bool) -> Path:
+    """Fit at each penalty c * (loss at w = 0), c from the largest, each fit beginning where the last ended.
+
+    Losses differ in size by factors of hundreds, and with them the penalties that suit them; as shares of the
+    loss at 0 one grid serves all. Equivalently, each loss is divided by its value at 0.
+
+    Parameters
+    ----------
+    method
+        What is minimised.
+    train
+        Queries to learn from.
+    shares
+        The grid c, largest first.
+    scaled
+        Whether the penalty sees features divided by their spread within queries (`fit_scale`).
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C, which a ranker by itself answers with its best weights so far.
+    """
+    queries = Queries.from_ids(train.qid)
+    unit = loss_at_zero(method, train, queries)
+    model = LinearRanker(
+        method.metric, method.surrogate, fit_scale=scaled, tol=TOLERANCE, max_iter=MOST_STEPS, warm_start=True
+    )
+    coefs = []
+    for share in shares:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "stopped by interrupt")  # said by the exception
+            model.set_params(alpha=float(share) * unit).fit(train.X, train.y, qid=queries)
+        if model.solution_.stopped_by == "interrupt":
+            raise KeyboardInterrupt
+        coefs.append(model.coef_)
+    return Path(shares, unit, np.stack(coefs))
+
+
+def loss_at_zero(method: Method, train: RankingData, queries: Queries) -> float:
+    """Mean over queries of the surrogate where all scores are 0.
+
+    >>> from concordant.surrogates import Preorder
+    >>> toy = RankingData(np.ones((3, 1)), np.array([1.0, 0.0, 0.0]), np.array([7, 7, 7]))
+    >>> loss_at_zero(Method("preorder", "ndcg", Preorder()), toy, Queries.from_ids(toy.qid))  # two pairs
+    2.0
+    """
+    reads_grades = method.surrogate.reads == "grades"
+    labels = train.y if reads_grades else standardize(method.metric, train.y, qid=queries)
+    values, _ = method.surrogate(np.zeros(len(labels)), labels, qid=queries)
+    return float(values.mean())
+
+
+def choose(path: Path, fold: Fold, metrics: Mapping[str, Metric]) -> dict[str, Chosen]:
+    """Give each metric on the test queries, at the penalty best for that metric on the validation queries.
+
+    Of penalties that are equally good the largest is taken.
+    """
+    if fold.validation is None:
+        raise EmptyDataError("the validation part")
+    held = held_out(fold.validation, path.coefs)
+    tested = held_out(fold.test, path.coefs)
+    chosen = {}
+    for name, metric in metrics.items():
+        means = [float(metric(fold.validation.y, scores, qid=held.queries)) for scores in held.scores]
+        best = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
+        chosen[name] = Chosen(
+            share=float(path.shares[best]),
+            alpha=float(path.shares[best]) * path.unit,
+            at_edge=best in (0, len(means) - 1),
+            validation=means[best],
+            per_query=metric.per_query(fold.test.y, tested.scores[best], qid=tested.queries),
+        )
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Queries of a part, and the scores of its rows at each penalty."""
+
+    queries: Queries
+    scores: FloatArray
+
+
+def held_out(data: RankingData, coefs: FloatArray) -> Held:
+    """Score a part at all penalties."""
+    X: Any = data.X
+    return Held(Queries.from_ids(data.qid), np.ascontiguousarray((X @ coefs.T).T))
