@@ -14,7 +14,7 @@ from concordant.types import FloatArray
 
 __all__ = ["all_clip", "all_logistic", "graded_clip", "graded_logistic"]
 
-WIDEST = 600.0  # exp(score - highest) of all items must stay a normal double, and so must its quotients
+WIDEST = 300.0  # exp(score - highest) must stay a normal double, and so must products of two, and inverses
 
 
 @vector_kernel

@@ -21,12 +21,14 @@ __all__ = [
 
 @kernel
 def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
-    """Mean of the values; 0 where all weights are 0. Taken about the first value: large levels cancel."""
-    total, share = 0.0, 0.0
+    """Mean of the values; 0 where all weights are 0. About the first that counts: large levels cancel."""
+    total, share, level = 0.0, 0.0, 0.0
     for i in range(len(values)):
-        total += weights[i] * (values[i] - values[0])
-        share += weights[i]
-    return values[0] + total / share if share > 0.0 else 0.0
+        if weights[i] > 0.0:
+            level = level if share > 0.0 else values[i]
+            total += weights[i] * (values[i] - level)
+            share += weights[i]
+    return level + total / share if share > 0.0 else 0.0
 
 
 @kernel
@@ -75,15 +77,16 @@ def squared_product_chunk(
 @kernel
 def softmax(scores: FloatArray, shares: FloatArray) -> tuple[float, float]:
     """Fill shares with the softmax; the highest score, and the log of the sum of exp(score - highest)."""
-    highest, total = -math.inf, 0.0
+    highest, top, rest = -math.inf, 0, 0.0
     for i in range(len(scores)):
-        highest = max(highest, scores[i])
+        if scores[i] > highest:
+            highest, top = scores[i], i
     for i in range(len(scores)):
         shares[i] = math.exp(scores[i] - highest)
-        total += shares[i]
+        rest += shares[i] if i != top else 0.0  # log1p keeps the digits of the others
     for i in range(len(scores)):
-        shares[i] /= total
-    return highest, math.log(total)
+        shares[i] /= 1.0 + rest
+    return highest, math.log1p(rest)
 
 
 @kernel
@@ -158,8 +161,9 @@ def plackett_luce_chunk(
         for place in range(b - 1, a - 1, -1):
             row = order[place]
             score = scores[row] - level  # else large levels would cost digits
-            remaining = log_add(remaining, score)
-            value += weights[row] * (remaining - score)
+            ahead = log_add(remaining - score, 0.0)
+            remaining = score + ahead
+            value += weights[row] * ahead
             grad[row] = remaining  # kept for the second pass
         passed = -math.inf  # log of the sum of weight / denominator over the places so far
         for place in range(a, b):
