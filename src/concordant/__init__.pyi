@@ -1,4 +1,5 @@
 from . import decoders as decoders
+from . import evaluation as evaluation
 from . import metrics as metrics
 from . import surrogates as surrogates
 from . import theory as theory

@@ -73,7 +73,7 @@ def check_writable(path: Path | None) -> None:
     """Refuse a file that could not be written, before minutes of work."""
     if path is None:
         return
-    if not path.name or path.is_dir():
-        raise typer.BadParameter(f"--csv {path} is a folder; name a file.")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))

@@ -81,9 +81,11 @@ def remarks(result: Reproduction) -> list[str]:
 
     choices = [fold for cell in result.cells for fold in cell.folds]
     at_edge = sum(fold.at_edge for fold in choices)
+    any_worse = any(cell.comparison.significant for cell in result.cells)
+    who = f"{mark(significant=True)} is" if any_worse else "no method is"
     test = (
-        f"{mark(significant=True)} significantly worse than the best of its column: two-sided paired t-test "
-        f"over queries at 5 %, Holm's correction over the other {len(METHODS) - 1} methods"
+        f"{who} significantly worse than the best of its column: two-sided paired t-test over queries "
+        f"at 5 %, Holm's correction over the other {len(METHODS) - 1} methods"
     )
     penalty = (
         f"penalty: c times the loss at w = 0, c = {result.shares[0]:g} to {result.shares[-1]:g}, the best on "

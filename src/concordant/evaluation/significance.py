@@ -72,9 +72,9 @@ def paired(a: ArrayLike, b: ArrayLike, *, n_flips: int = 10_000, seed: int = 0) 
     With d = a - b, query by query, both p-values are two-sided:
 
     - t-test: of mean(d) / (std(d) / sqrt(n)) under Student's t with n - 1 degrees of freedom;
-    - sign-flip test: the share of all 2^n ways to choose signs for which |sum of +-d| is at least |sum of d|.
-      Exact where there are no more than `n_flips` ways (differences of 0 need no sign); else the share among
-      `n_flips` random ways, the observed one counted in: (1 + hits) / (1 + n_flips).
+    - sign-flip test: the share of all 2^n ways to give each difference a sign whose sum is at least as far
+      from 0 as the sum of d. Exact where there are no more than `n_flips` ways (differences of 0 need no
+      sign); else among `n_flips` random ways, the observed one counted in: (1 + hits) / (1 + n_flips).
 
     Both are 1 where all differences are 0; the t-test also where there is one query.
 
