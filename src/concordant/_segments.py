@@ -6,6 +6,8 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -14,7 +16,15 @@ import numpy as np
 
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["kernel", "n_threads", "run_chunks", "segment_reduce", "segment_sum", "vector_kernel"]
+__all__ = [
+    "kernel",
+    "n_threads",
+    "one_blas_thread",
+    "run_chunks",
+    "segment_reduce",
+    "segment_sum",
+    "vector_kernel",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,6 +70,21 @@ def n_threads() -> int:
         return int(chosen)
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Keep BLAS to one thread: on small matrices its threads only wait, long where other work is going on."""
+    limited: AbstractContextManager[object] = blas().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def blas() -> Any:
+    """Give the handle of the loaded BLAS libraries; finding them takes milliseconds."""
+    import scipy.linalg  # noqa: F401  it brings a BLAS of its own, which must be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def run_chunks(offsets: IntArray, body: Callable[[int, int], None]) -> None:

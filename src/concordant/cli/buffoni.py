@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from concordant.cli.buffoni_results import as_dict, remarks, table, write_csv
-from concordant.cli.output import COMPILING, AsJson, Quiet, examples, print_json, progress, show
+from concordant.cli.output import COMPILING, AsJson, Quiet, check_target, examples, print_json, progress, show
 
 __all__ = ["EXAMPLES", "buffoni"]
 
@@ -55,7 +53,8 @@ def buffoni(
     quiet: Quiet = False,
 ) -> None:
     """Preorder against consistent losses: Tables 1 and 2 of Buffoni et al. (2011), with paired tests."""
-    check_writable(csv)
+    if csv is not None:
+        check_target("--csv", csv)
     from concordant.evaluation.reproduction.buffoni import n_steps, reproduce
 
     steps = n_steps(data, folder=folder, quick=quick)
@@ -67,13 +66,3 @@ def buffoni(
         print_json(as_dict(result))
     else:
         show(table(result), [] if quiet else remarks(result))
-
-
-def check_writable(path: Path | None) -> None:
-    """Refuse a file that could not be written, before minutes of work."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))

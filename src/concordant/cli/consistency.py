@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from concordant.cli.output import AsJson, Quiet, examples, new_table, print_json, progress, show
+from concordant.cli.output import AsJson, Quiet, check_target, examples, new_table, print_json, progress, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -71,10 +71,7 @@ def check_output(output: Path) -> None:
     """Refuse, before the work, a file that cannot be written or a plot that cannot be drawn."""
     from concordant.evaluation.plots import need_plotly
 
-    if not output.name or output.is_dir():
-        raise typer.BadParameter(f"--output {output} is a folder; name a file.")
-    if not output.parent.is_dir():
-        raise typer.BadParameter(f"--output {output}: there is no folder {output.parent}.")
+    check_target("--output", output)
     need_plotly()
 
 

@@ -1,4 +1,4 @@
-"""`concordant demo`: a set with a known label distribution, exact regret, and how far presets disagree."""
+"""`concordant demo`: rankers on labels of known distribution, exact regret, and how far presets disagree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from concordant.cli.consistency import regret_tables
 from concordant.cli.explain import reasons
 from concordant.cli.output import COMPILING, Quiet, examples, new_table, number, progress, show
 
@@ -26,6 +27,8 @@ METRICS = ("ndcg@10", "dcg@10", "p@5")
 MAIN = METRICS[0]
 FITTED, CONSTANT = f"linear for {MAIN}", "constant"
 REGRET = "regret: how far below the best that any ranking can reach, given how the labels are drawn"
+COIN = "ndcg regret: with more queries, comparing grades (preorder) becomes surer of a wrong order"
+SIZES = (10, 100, 1000)
 N_ITEMS = (2, 30)  # some queries shorter than the cutoff, some without a relevant item: there tools differ
 
 
@@ -35,24 +38,27 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Equal seeds give equal tables.")] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show in seconds what it is about: exact regret on known labels, and why tools disagree."""
+    """Show in seconds what it is about: rankers judged by exact regret, and why tools disagree."""
     import concordant as cc
+    from concordant.evaluation import consistency
 
-    with progress("Drawing a synthetic set", quiet=quiet, total=len(METRICS) + 3) as step:
+    with progress("Drawing a synthetic set", quiet=quiet, total=len(METRICS) + 10) as step:
         toy = cc.synthetic.grades(n_queries=queries, n_items=N_ITEMS, seed=seed)
         step(f"Training a ranker for each metric {COMPILING}")
         scores = scorers(toy)
         table = regret_table(toy, scores, step)
+        coin = consistency.run([consistency.exhibited()], sizes=SIZES, n_seeds=5, step=step)
         step(f"{MAIN} under every preset")
         told = {
             name: cc.metrics.explain(MAIN, toy.y, scores[name], qid=toy.qid) for name in (FITTED, CONSTANT)
         }
     show(table, [] if quiet else [REGRET])
+    show(regret_tables(coin)[0], [] if quiet else [COIN])
     show(preset_table(told), [] if quiet else spread(told))
 
 
 def scorers(toy: Synthetic) -> dict[str, FloatArray]:
-    """Give scores for every item: the best possible, a ranker trained for each metric, a baseline, none."""
+    """Give scores for every item: the best possible, a ranker trained for each metric, none at all."""
     import numpy as np
 
     import concordant as cc
@@ -63,11 +69,9 @@ def scorers(toy: Synthetic) -> dict[str, FloatArray]:
         f"linear for {metric}": cc.LinearRanker(metric=metric).fit(toy.X, toy.y, qid=toy.qid)
         for metric in METRICS
     }
-    preorder = cc.LinearRanker(metric=MAIN, surrogate="preorder").fit(toy.X, toy.y, qid=toy.qid)
     return {
         f"best for {MAIN}": best,
         **{name: model.predict(toy.X) for name, model in fitted.items()},
-        "linear, preorder loss": preorder.predict(toy.X),
         CONSTANT: np.zeros(len(best)),
     }
 

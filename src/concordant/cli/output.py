@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ __all__ = [
     "COMPILING",
     "AsJson",
     "Quiet",
+    "check_target",
     "console",
     "examples",
     "new_table",
@@ -144,6 +146,14 @@ def progress(first: str, *, total: int, quiet: bool = False) -> Iterator[Callabl
     with Progress(console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task(first, total=total)
         yield lambda description: bar.update(task, description=description, advance=1)
+
+
+def check_target(option: str, path: Path) -> None:
+    """Refuse a file that could not be written, before minutes of work."""
+    if not path.name or path.is_dir():
+        raise typer.BadParameter(f"{option} {path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"{option} {path}: there is no folder {path.parent}.")
 
 
 def show_error(error: Exception) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._segments import one_blas_thread
 from concordant.evaluation.populations import Outcomes, Population, exhibited, misspecified, typical
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.rankers.linear import LinearRanker
@@ -157,14 +158,12 @@ def run(
     step
         Called with a line of text before each curve.
     """
-    from threadpoolctl import threadpool_limits
-
     check_counts(n_seeds=n_seeds, sizes=min(sizes, default=0))
     chosen = tuple((exhibited(), typical(), misspecified()) if populations is None else populations)
     if len({one.name for one in chosen}) < len(chosen):
         raise ParameterError("populations", [one.name for one in chosen], "of different names")
     curves = []
-    with threadpool_limits(1, user_api="blas"):  # the matrices are tiny: threads would only wait
+    with one_blas_thread():
         for population, method in product(chosen, METHODS):
             step(f"{population.about}: {method}")
             curves.append(fitted_curve(population, method, tuple(sizes), n_seeds))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
@@ -88,11 +89,9 @@ def search(
     check_counts(n_items=n_items - 1, n_outcomes=n_outcomes, highest=highest, restarts=restarts)
     if parts < n_outcomes:
         raise ParameterError("parts", parts, "at least n_outcomes")
-    from threadpoolctl import threadpool_limits
-
     kinds, chosen, rng = tuple(surrogates), read_metric(metric), np.random.default_rng(seed)
     best, best_value = None, -math.inf
-    with threadpool_limits(1, user_api="blas"):  # the matrices are tiny: threads would only wait
+    with one_blas_thread():
         for _ in range(restarts):
             table = Table(
                 rng.integers(0, highest + 1, (n_outcomes, n_items)),
