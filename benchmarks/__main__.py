@@ -5,12 +5,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import metrics, reading, startup, tables
+from benchmarks import metrics, reading, startup, surrogates, tables, training
 
 SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
     "metrics": metrics.run,
     "reading": reading.run,
     "startup": startup.run,
+    "surrogates": surrogates.run,
+    "training": training.run,
 }
 HERE = Path(__file__).parent
 

@@ -1,8 +1,6 @@
 """NDCG@10 against the peers and the limits; every metric; growth with the length of the list."""
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +8,7 @@ import numpy as np
 import concordant as cc
 from benchmarks.peers import BUILDERS, Lists, Peer
 from benchmarks.tables import Table
-from benchmarks.timing import Race, race, watched
+from benchmarks.timing import Race, on_threads, race, watched
 
 SAME = 1e-9  # ours under the peer's convention and the peer may differ by this much
 IDS, QUERIES, ONE = "concordant, ids", "concordant, Queries", "concordant, 1 thread"
@@ -62,7 +60,7 @@ def candidates(lists: Lists, peers: list[Peer]) -> dict[str, Callable[[], object
     calls: dict[str, Callable[[], object]] = {
         IDS: lambda: metric(y, scores, qid=qid),
         QUERIES: lambda: metric(y, scores, qid=queries),
-        ONE: lambda: on_one_thread(lambda: metric(y, scores, qid=queries)),
+        ONE: on_threads(1, lambda: metric(y, scores, qid=queries)),
         SORT: lambda: sort_segments(scores, queries.offsets),
         PASS: lambda: scores.sum() + y.sum(),
     }
@@ -76,26 +74,6 @@ def as_peer(peer: Peer) -> Callable[[], object]:
     """Ours, from ids, in the convention of the peer and on its lists."""
     metric, lists = cc.metric("ndcg@10", convention=peer.convention), peer.lists
     return lambda: metric(lists.y, lists.scores, qid=lists.qid)
-
-
-@contextmanager
-def threads(number: int) -> Iterator[None]:
-    """Our kernels use so many threads."""
-    before = os.environ.get("CONCORDANT_THREADS")
-    os.environ["CONCORDANT_THREADS"] = str(number)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["CONCORDANT_THREADS"]
-        else:
-            os.environ["CONCORDANT_THREADS"] = before
-
-
-def on_one_thread(call: Callable[[], object]) -> None:
-    """The call without our thread pool."""
-    with threads(1):
-        call()
 
 
 def sort_segments(scores: np.ndarray, offsets: np.ndarray) -> None:

@@ -17,7 +17,7 @@ __all__ = ["Table", "machine", "show", "write"]
 
 PACKAGES = (
     "concordant", "numpy", "numba", "scipy", "scikit-learn", "lightgbm", "xgboost", "catboost", "ranx",
-    "pytrec_eval-terrier",
+    "pytrec_eval-terrier", "jax", "rax", "torch", "allRank",
 )  # fmt: skip
 
 Cell = str | float | int | None

@@ -1,7 +1,9 @@
 """Fair timing on a noisy machine: every candidate runs in every round; ratios are taken within rounds."""
 
+import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from statistics import median
@@ -9,7 +11,7 @@ from statistics import median
 from rich.console import Console
 from rich.progress import track
 
-__all__ = ["Race", "race", "watched"]
+__all__ = ["Race", "on_threads", "race", "threads", "watched"]
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,27 @@ def best(call: Callable[[], object], enough: float, most: int) -> float:
         took = time.perf_counter() - start
         shortest, spent, runs = min(shortest, took), spent + took, runs + 1
     return shortest
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """Our kernels use so many threads."""
+    before = os.environ.get("CONCORDANT_THREADS")
+    os.environ["CONCORDANT_THREADS"] = str(number)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["CONCORDANT_THREADS"]
+        else:
+            os.environ["CONCORDANT_THREADS"] = before
+
+
+def on_threads(number: int, call: Callable[[], object]) -> Callable[[], object]:
+    """The call with so many threads of ours."""
+
+    def limited() -> object:
+        with threads(number):
+            return call()
+
+    return limited

@@ -5,9 +5,19 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from threadpoolctl import threadpool_limits
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=100)  # the first call compiles
 hypothesis.settings.load_profile("default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread():
+    """Workers share the cores: on small matrices, waiting for a second thread would take most of the time."""
+    import scipy.linalg  # noqa: F401  # which brings a BLAS of its own
+
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from concordant.supervision.columns import check_column
+from concordant.supervision.columns import check_column, check_scores
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, IntArray
 
@@ -17,7 +17,7 @@ def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
     Parameters
     ----------
     scores
-        One score per row, high is better.
+        One score per row, high is better; -inf comes last, NaN and +inf are refused.
     qid
         Query ids in any order, or a `Queries`; None: all rows are one query.
 
@@ -26,7 +26,8 @@ def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
     >>> positions([0.2, 0.9, 0.2, 0.5], qid=["a", "a", "a", "b"]).tolist()
     [2, 1, 3, 1]
     """
-    values = check_column(scores, "scores")
+    column = check_column(scores, "scores")
+    values = check_scores(column, len(column))
     queries = Queries.of(qid, len(values), "scores")
     order = np.lexsort((-queries.gather(values), queries.codes))
     places = np.empty(len(order), dtype=np.int64)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from concordant.decoders.sorting import positions
-from concordant.exceptions import LengthMismatchError
+from concordant.exceptions import ShapeError
+from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.training import query_weights
+from concordant.rankers.training import Problem, query_weights
+from concordant.scorers import LinearScorer
+from concordant.solvers import Solution
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["LinearModel", "PairExplanation"]
 
-PREDICT_ROWS = 4096  # of float32 X turned to float64 at a time
+FAR = 1e-3  # a share of the objective that is worth a warning where no step lowers it
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
 
     # qid and the weights go wherever fit and score are called, unless a caller says otherwise.
     __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
-    __metadata_request__score: ClassVar = {"qid": True, "query_weight": True}
+    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,22 +82,37 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
 
+    def adopt(self, solution: Solution, problem: Problem) -> Self:
+        """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        self.surrogate_, self.basis_ = problem.surrogate, problem.basis
+        self.n_queries_, self.n_informative_ = problem.n_queries, problem.n_informative
+        self.solution_, self.n_iter_ = solution, solution.n_iter
+        self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
+        if not problem.n_informative:
+            warnings.warn("no query has labels that differ: nothing was learned", UserWarning, stacklevel=3)
+        if text := shortfall(solution):
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        return self
+
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Give the score of each row; high is better."""
-        check_is_fitted(self)
-        features = self.checked_features(X, reset=False)
-        if features.dtype == np.float64 or hasattr(features, "tocsr"):
-            return np.asarray(features @ self.coef_)
-        parts = range(0, len(features), PREDICT_ROWS)  # a whole copy would be twice the size of X
-        pieces = [features[start : start + PREDICT_ROWS].astype(np.float64) @ self.coef_ for start in parts]
-        return np.concatenate(pieces)
+        """Give the score of each row; high is better. Equal rows have equal scores."""
+        check_is_fitted(self, "coef_")
+        return LinearScorer(self.checked_features(X, reset=False)).all_scores(self.coef_)
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Give the place of each row in its query, 1 the best; equal scores keep their order."""
         return positions(self.predict(X), qid=qid)
 
     def score(
-        self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike = None, query_weight: ArrayLike = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike = None,
+        sample_weight: ArrayLike = None,
+        query_weight: ArrayLike = None,
     ) -> float:
         """Mean of the metric over queries; losses come negated, so that higher is better.
 
@@ -101,14 +120,12 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         ----------
         X, y, qid, query_weight
             As for `fit`.
+        sample_weight
+            Not used: a metric counts queries. It stands here because scikit-learn's `Pipeline.score` asks its
+            last step for it, given or not.
         """
-        chosen = read_metric(self.metric)
-        scores = self.predict(X)
-        queries = Queries.of(qid, len(scores), "X")
-        weights = None if query_weight is None else query_weights(query_weight, queries)
-        with naming_query(qid):
-            value = float(chosen(y, scores, qid=queries, weights=weights))
-        return value if chosen.greater_is_better else -value
+        del sample_weight
+        return mean_score(read_metric(self.metric), y, self.predict(X), qid, query_weight)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> PairExplanation:
         """Give each feature's contribution to the score of `a` less that of `b`.
@@ -118,7 +135,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         a, b
             Features of one item each: one number per feature, or one row of a frame or matrix.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         left, right = (self.one_row(item, name) for item, name in ((a, "a"), (b, "b")))
         shares = self.coef_ * (left - right)
         names = getattr(self, "feature_names_in_", np.arange(len(shares)).astype(str))
@@ -126,15 +143,39 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         return PairExplanation([str(name) for name in names[order]], shares[order], float(shares.sum()))
 
     def one_row(self, item: ArrayLike, name: str) -> FloatArray:
-        """Features of one item."""
+        """Features of one item; where they have names, these are compared with the ones of `fit`."""
         row = np.asarray(item) if isinstance(item, (list, tuple)) else item
-        if np.ndim(row) == 1 and not hasattr(row, "tocsr"):
-            row = np.asarray(row)[None, :]
-            if row.shape[1] != len(self.coef_):
-                raise LengthMismatchError(name, row.shape[1], len(self.coef_), "coef_")
-            return np.asarray(row[0], dtype=np.float64)
-        features = self.checked_features(row, reset=False)
-        if features.shape[0] != 1:
-            raise LengthMismatchError(name, features.shape[0], 1, "an item")
+        if np.ndim(row) == 1:
+            if hasattr(row, "to_frame") and all(isinstance(key, str) for key in getattr(row, "index", [0])):
+                row = row.to_frame().T  # a row of a pandas frame
+            else:
+                row = (row.toarray() if hasattr(row, "toarray") else np.asarray(row))[None, :]
+        if np.shape(row) != (1, len(self.coef_)):
+            raise ShapeError(name, np.shape(row), f"one item, of {len(self.coef_)} features")
+        known = hasattr(row, "columns") or not hasattr(self, "feature_names_in_")
+        features = self.checked_features(row, reset=False) if known else check_array(row, accept_sparse=True)
         dense = features.toarray() if hasattr(features, "toarray") else features
         return np.asarray(dense[0], dtype=np.float64)
+
+
+def shortfall(solution: Solution) -> str:
+    """Say how a solver stopped short; empty where it did not."""
+    done = f"stopped by {solution.stopped_by} after {solution.n_iter} iterations"
+    text = f"{done}: the objective may be {solution.excess:.1e} above its optimum"
+    if solution.stopped_by == "max_iter":
+        return f"{text}; raise max_iter or tol"
+    if solution.stopped_by == "interrupt":
+        return f"{text}; these are the best weights so far"
+    stuck = solution.stopped_by == "precision" and not solution.excess <= FAR * abs(solution.value)
+    return f"{text}, yet no step lowers it; is alpha too small, or has the loss corners?" if stuck else ""
+
+
+def mean_score(
+    metric: Metric, y: ArrayLike, scores: FloatArray, qid: ArrayLike, query_weight: ArrayLike = None
+) -> float:
+    """Mean of the metric over queries; losses negated, so that higher is better."""
+    queries = Queries.of(qid, len(scores), "X")
+    weights = None if query_weight is None else query_weights(query_weight, queries)
+    with naming_query(qid):
+        value = float(metric(y, scores, qid=queries, weights=weights))
+    return value if metric.greater_is_better else -value

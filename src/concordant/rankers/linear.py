@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
-from concordant.exceptions import ParameterError
+from concordant.exceptions import ParameterError, ShapeError
+from concordant.metrics.conditions import check_assumption
+from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel
 from concordant.rankers.progress import watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
-from concordant.rankers.training import Problem, row_weights, solver_named
+from concordant.rankers.training import (
+    SOLVERS,
+    Problem,
+    feature_scale,
+    n_informative,
+    row_weights,
+    solver_for,
+)
 from concordant.solvers import Solution
+from concordant.solvers.solution import Callback
 from concordant.supervision.queries import Queries, naming_query
+from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["LinearRanker"]
+__all__ = ["LinearRanker", "Recipe"]
+
+Recipe = tuple[Metric, Surrogate]
 
 
 class LinearRanker(LinearModel):
@@ -44,13 +57,14 @@ class LinearRanker(LinearModel):
     solver
         "lbfgs", "newton" or "sgd" (over whole queries, averaged).
     tol
-        Stop when the objective is, by estimate, within this share of its optimum.
+        Stop when the objective is, by estimate, above its optimum by at most this share of its value at
+        weights 0.
     max_iter
         Most iterations; epochs of "sgd".
     warm_start
         Begin where the last fit ended.
     callback
-        Called after each iteration with a `Step`; a true answer ends the fit.
+        Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true answer ends the fit.
     random_state
         Seed of "sgd".
     verbose
@@ -147,55 +161,77 @@ class LinearRanker(LinearModel):
         query_weight
             One number >= 0 per row, the same for all rows of a query: how much the query counts.
         """
-        solver = self.checked_parameters()
-        problem = self.problem(X, y, qid, sample_weight, query_weight)
-        start = self.coef_ * problem.scale if self.warm_start and hasattr(self, "coef_") else None
-        return self.adopt(self.solved(problem, solver, self.alpha, start), problem)
+        recipe = self.checked_parameters()
+        problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
+        return self.adopt(self.solved(problem, self.alpha, self.start(problem)), problem)
 
-    def checked_parameters(self) -> Any:
-        """Refuse parameters out of range, before any work; the solver."""
-        for name, least in (("alpha", 0.0), ("tol", 0.0), ("max_iter", 1.0)):
+    def checked_parameters(self) -> Recipe:
+        """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
+        for name, kind, least in (("alpha", Real, 0), ("tol", Real, 0), ("max_iter", Integral, 1)):
             value = getattr(self, name)
-            if not (isinstance(value, numbers.Real) and least <= float(value) < np.inf):
-                raise ParameterError(name, value, f"a finite number >= {least:g}")
-        return solver_named(self.solver)
+            if not (isinstance(value, kind) and least <= float(value) < np.inf):
+                whole = "whole" if kind is Integral else "finite"
+                raise ParameterError(name, value, f"a {whole} number >= {least}")
+        if self.callback is not None and not callable(self.callback):
+            raise ParameterError("callback", self.callback, "a function of a Step, or None")
+        check_seed(self.random_state)
+        check_assumption(self.assume)
+        metric = read_metric(self.metric)
+        surrogate = chosen_surrogate(self.surrogate, metric)
+        solver_for(self.solver, surrogate)
+        return metric, surrogate
 
     def problem(
-        self, X: ArrayLike, y: ArrayLike, qid: ArrayLike, sample_weight: ArrayLike, query_weight: ArrayLike
+        self,
+        recipe: Recipe,
+        X: ArrayLike,
+        y: ArrayLike,
+        qid: ArrayLike = None,
+        sample_weight: ArrayLike = None,
+        query_weight: ArrayLike = None,
     ) -> Problem:
-        """Supervision -> metric -> targets -> surrogate."""
+        """Supervision -> targets -> loss."""
+        metric, surrogate = recipe
         self.refuse_no_labels(y)
         features = self.checked_features(X, reset=True)
         queries = Queries.of(qid, features.shape[0], "X")
-        metric = read_metric(self.metric)
-        self.surrogate_ = chosen_surrogate(self.surrogate, metric)
         with naming_query(qid):
-            labels, self.basis_ = training_labels(metric, self.surrogate_, y, queries, self.assume)
-        weights = row_weights(sample_weight, query_weight, queries)
-        self.n_queries_ = queries.n_queries
-        ordered = queries.gather(features)
-        return Problem.of(self.surrogate_, labels, ordered, queries, weights, scaled=self.fit_scale)
+            labels, basis = training_labels(metric, surrogate, y, queries, self.assume)
+        shares, weights = row_weights(sample_weight, query_weight, queries)
+        ordered, offsets = queries.gather(features), queries.offsets
+        scale = feature_scale(ordered, offsets, shares) if self.fit_scale else np.ones(ordered.shape[1])
+        counts = queries.n_queries, n_informative(labels, offsets, shares)
+        return Problem(surrogate, basis, surrogate.bind(labels, offsets, weights), ordered, scale, *counts)
 
-    def solved(self, problem: Problem, solver: Any, alpha: float, start: FloatArray | None) -> Solution:
+    def start(self, problem: Problem) -> FloatArray:
+        """Where the work begins."""
+        n_features = problem.X.shape[1]
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return np.zeros(n_features)
+        if len(self.coef_) != n_features:
+            wanted = f"one weight for each of the {n_features} features of X, since warm_start begins there"
+            raise ShapeError("coef_", self.coef_.shape, wanted)
+        return self.coef_ * problem.scale
+
+    def solved(self, problem: Problem, alpha: float, start: FloatArray) -> Solution:
         """Minimise at this penalty."""
-        w = np.zeros(problem.X.shape[1]) if start is None else start
-        options = {"seed": self.random_state} if self.solver == "sgd" else {}
-        with watched(f"{self.surrogate_.name}, alpha={alpha:g}", self.verbose, self.callback) as callback:
-            limits = {"tol": self.tol, "max_iter": int(self.max_iter), "callback": callback}
-            solution: Solution = solver(problem.objective(alpha), w, **limits, **options)
-        return solution
+        solver, options = SOLVERS[self.solver], {"tol": self.tol, "max_iter": int(self.max_iter)}
+        if self.solver == "sgd":
+            options["seed"] = self.random_state
+        title = f"{problem.surrogate.name}, alpha={alpha:g}"
+        with watched(title, self.verbose, self.callback_for(problem)) as callback:
+            return solver(problem.objective(alpha), start, callback=callback, **options)
 
-    def adopt(self, solution: Solution, problem: Problem) -> Self:
-        """Take the solution over; say where it falls short."""
-        from sklearn.exceptions import ConvergenceWarning
+    def callback_for(self, problem: Problem) -> Callback | None:
+        """Give the caller's callback, told of weights in the units of X."""
+        if self.callback is None:
+            return None
+        return lambda step: self.callback(replace(step, w=step.w / problem.scale))
 
-        self.scale_, self.n_informative_ = problem.scale, problem.n_informative
-        self.solution_, self.n_iter_ = solution, solution.n_iter
-        self.coef_ = solution.w / problem.scale
-        if solution.stopped_by in ("max_iter", "interrupt"):
-            done = f"stopped by {solution.stopped_by} after {solution.n_iter} iterations"
-            text = f"{done}: the objective may be {solution.excess:.1e} above its optimum"
-            warnings.warn(text + "; raise max_iter or tol", ConvergenceWarning, stacklevel=3)
-        if not problem.n_informative:
-            warnings.warn("no query has labels that differ: nothing was learned", UserWarning, stacklevel=3)
-        return self
+
+def check_seed(seed: Any) -> None:
+    """Refuse what numpy cannot make a generator of."""
+    try:
+        np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("random_state", seed, "a whole number >= 0, or None") from error

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from concordant.exceptions import ParameterError
-from concordant.rankers.base import LinearModel
-from concordant.rankers.linear import LinearRanker
+from concordant.metrics.metric import Metric
+from concordant.rankers.base import LinearModel, mean_score
+from concordant.rankers.folds import Rows, row_splits
+from concordant.rankers.linear import LinearRanker, Recipe
+from concordant.rankers.progress import counted
+from concordant.rankers.training import Problem
+from concordant.scorers import LinearScorer
 from concordant.solvers import Solution
-from concordant.supervision.columns import as_numpy, check_column
+from concordant.supervision.columns import check_column
 from concordant.supervision.data import RankingData
-from concordant.supervision.labels import Grades, Permutations, Preferences
-from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["LinearRankerCV"]
 
 ALPHAS = tuple(10.0**power for power in range(1, -7, -1))
-Held = tuple[ArrayLike, ArrayLike, ArrayLike]  # X, y, qid of held-out queries
+
+
+class Try(NamedTuple):
+    """What is fitted at each penalty, and the held-out rows on which it is scored."""
+
+    problem: Problem
+    held: Rows
 
 
 class LinearRankerCV(LinearModel):
@@ -37,8 +45,9 @@ class LinearRankerCV(LinearModel):
     alphas
         Penalties to try.
     cv
-        Number of folds of whole queries (of rows, where all rows are one query), or an iterable of (train
-        rows, test rows); not used where `fit` is given a validation set.
+        Number of folds of whole queries (of rows, where all rows are one query), a splitter of scikit-learn
+        (its groups are the queries), or an iterable of (train rows, test rows); not used where `fit` is given
+        a validation set.
     verbose
         1 shows a progress bar on standard error.
 
@@ -58,7 +67,8 @@ class LinearRankerCV(LinearModel):
 
     Notes
     -----
-    Ctrl-C ends the search; the best penalty so far is kept, and a warning says so.
+    Ctrl-C ends the search: folds that are not finished are left out (of the first one, what there is counts),
+    the best penalty so far is kept, and a warning says so.
 
     Examples
     --------
@@ -104,7 +114,7 @@ class LinearRankerCV(LinearModel):
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
-        validation: RankingData | Held | None = None,
+        validation: RankingData | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
     ) -> Self:
         """Choose the penalty and fit.
 
@@ -116,86 +126,70 @@ class LinearRankerCV(LinearModel):
             Held-out queries, as `RankingData` or (X, y, qid): the penalty is chosen there, and the weights
             are those fitted to X.
         """
-        self.alphas_ = checked_alphas(self.alphas)
+        alphas = checked_alphas(self.alphas)
+        ranker = self.ranker(float(alphas[0]))
+        recipe = ranker.checked_parameters()
         self.refuse_no_labels(y)
         features = self.checked_features(X, reset=True)
-        rows = [features, y, qid, sample_weight, query_weight]
-        splits = [] if validation is not None else self.splits(features.shape[0], qid)
-        tries = self.tries(rows, splits, validation)
-        self.scores_ = np.full((len(self.alphas_), max(len(splits), 1)), np.nan)
-        solutions = self.search(tries, one_set=validation is not None)
-        means = np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in self.scores_])
-        best = 0 if np.isnan(means).all() else int(np.nanargmax(means))
-        self.alpha_, self.best_score_ = float(self.alphas_[best]), float(means[best])
-        return self.finish(rows, solutions.get(best))
-
-    def splits(self, n_rows: int, qid: ArrayLike) -> list[tuple[IntArray, IntArray]]:
-        """Rows to train and to test on: whole queries, or parts of the only one."""
-        if not isinstance(self.cv, (int, np.integer)):
-            return given_splits(self.cv)
-        queries = Queries.of(qid, n_rows, "X")
-        if queries.n_queries == 1:
-            queries = Queries.from_sizes(np.ones(n_rows, dtype=np.int64))
-        if not 2 <= self.cv <= queries.n_queries:
-            seen = f"2 to the number of queries, {queries.n_queries} here"
-            raise ParameterError(
-                "cv", self.cv, f"{seen} (of rows, n_samples={n_rows}, if there is one query)"
-            )
-        return list(queries.folds(int(self.cv)))
-
-    def tries(
-        self, rows: list[Any], splits: list[tuple[IntArray, IntArray]], validation: Any
-    ) -> list[tuple[list[Any], Held]]:
-        """Give what is fitted, and the held-out queries it is scored on."""
+        rows = Rows.of(features, y, qid, sample_weight, query_weight)
+        whole = ranker.problem(recipe, *rows)  # refuses what is wrong, and warns, before any work
         if validation is not None:
-            held = validation
-            parts = (held.X, held.y, held.qid) if isinstance(held, RankingData) else tuple(held)
-            if len(parts) != 3:
-                raise ParameterError("validation", f"{len(parts)} parts", "RankingData or (X, y, qid)")
-            return [(rows, parts)]
-        return [([taken(one, train) for one in rows], held_out(rows, test)) for train, test in splits]
+            splits, tries = [], iter([Try(whole, self.validation_rows(recipe[0], validation))])
+        else:
+            splits = row_splits(self.cv, rows)
+            tries = (self.fold(ranker, recipe, rows, *split) for split in splits)
+        self.alphas_, self.scores_ = alphas, np.full((len(alphas), max(len(splits), 1)), np.nan)
+        solutions = self.search(ranker, recipe[0], tries)
+        best, self.best_score_ = best_row(self.scores_)
+        self.alpha_ = float(alphas[best])
+        kept = solutions.get(best) if validation is not None else None
+        return self.adopt(kept or ranker.solved(whole, self.alpha_, np.zeros(len(whole.scale))), whole)
 
-    def search(self, tries: list[tuple[list[Any], Held]], *, one_set: bool) -> dict[int, Any]:
-        """Fill `scores_`; the fits by penalty, where they are wanted."""
-        kept: dict[int, Any] = {}
-        with bar(len(tries) * len(self.alphas_), self.verbose) as step:
-            for fold, (rows, held) in enumerate(tries):
-                for number, model in enumerate(self.path(rows)):
-                    self.scores_[number, fold] = model.score(held[0], held[1], qid=held[2])
-                    if one_set:
-                        kept[number] = model
-                    step(f"alpha={self.alphas_[number]:g}: {self.scores_[number, fold]:.4f}")
-                    if model.solution_.stopped_by == "interrupt":
-                        text = "interrupted: the penalty is the best of those tried so far"
-                        warnings.warn(text, UserWarning, stacklevel=3)
-                        return kept
-        return kept
+    def validation_rows(self, metric: Metric, given: Any) -> Rows:
+        """Held-out rows, checked."""
+        parts = (given.X, given.y, given.qid) if isinstance(given, RankingData) else given
+        if not isinstance(parts, (tuple, list)) or len(parts) != 3:
+            raise ParameterError("validation", type(given).__name__, "RankingData or (X, y, qid)")
+        held = Rows(self.checked_features(parts[0], reset=False), *parts[1:])
+        mean_score(metric, held.y, np.zeros(held.X.shape[0]), held.qid)  # refuses what is wrong
+        return held
 
-    def path(self, rows: list[Any]) -> Iterator[LinearRanker]:
-        """Fit at each penalty, beginning where the last one ended; labels and features are prepared once."""
-        X, y, qid, sample_weight, query_weight = rows
-        first = self.ranker(float(self.alphas_[0]))
-        solver = first.checked_parameters()
-        problem = first.problem(X, y, qid, sample_weight, query_weight)
-        solution: Solution | None = None
+    def fold(self, ranker: LinearRanker, recipe: Recipe, rows: Rows, train: IntArray, test: IntArray) -> Try:
+        """Give the problem of the training rows; it was warned of before."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem = ranker.problem(recipe, *rows.take(train))
+        return Try(problem, Rows(*rows[:3]).take(test))
+
+    def search(self, ranker: LinearRanker, metric: Metric, tries: Iterator[Try]) -> dict[int, Solution]:
+        """Fill `scores_`; the last solution of each penalty."""
+        solutions: dict[int, Solution] = {}
+        fold = 0
+        with counted(self.scores_.size, self.verbose) as step:
+            try:
+                for fold, (problem, held) in enumerate(tries):
+                    for number, solution in enumerate(self.path(ranker, problem)):
+                        solutions[number] = solution
+                        scores = LinearScorer(held.X).all_scores(solution.w / problem.scale)
+                        value = mean_score(metric, held.y, scores, held.qid)
+                        self.scores_[number, fold] = value
+                        step(f"alpha={self.alphas_[number]:g}: {value:.4f}")
+                        pass_on_interrupt(solution)
+            except KeyboardInterrupt:
+                self.scores_[:, fold] = np.nan if fold else self.scores_[:, fold]
+                if np.isnan(self.scores_).all():
+                    raise
+                text = "interrupted: the penalty is the best of those tried so far"
+                warnings.warn(text, UserWarning, stacklevel=3)
+        return solutions
+
+    def path(self, ranker: LinearRanker, problem: Problem) -> Iterator[Solution]:
+        """Solve at each penalty, beginning where the last one ended."""
+        w = np.zeros(len(problem.scale))
         for alpha in self.alphas_:
-            model = self.ranker(float(alpha))
-            model.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
-            solution = first.solved(problem, solver, float(alpha), solution.w if solution else None)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # one warning at the end, for the model that is kept
-                yield model.adopt(solution, problem)
-
-    def finish(self, rows: list[Any], model: LinearRanker | None) -> Self:
-        """Take over the chosen fit, or fit all rows at the chosen penalty."""
-        X, y, qid, sample_weight, query_weight = rows
-        if model is None:
-            chosen = self.ranker(self.alpha_)
-            model = chosen.fit(X, y, qid=qid, sample_weight=sample_weight, query_weight=query_weight)
-        learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
-        names = ("n_features_in_", "feature_names_in_")  # known from the features as they were given
-        self.__dict__.update({name: value for name, value in learned.items() if name not in names})
-        return self
+            solution = ranker.solved(problem, float(alpha), w)
+            w = solution.w
+            yield solution
 
     def ranker(self, alpha: float) -> LinearRanker:
         """Give the ranker at this penalty."""
@@ -213,38 +207,19 @@ def checked_alphas(alphas: Iterable[float]) -> FloatArray:
     return np.unique(values)[::-1]
 
 
-def given_splits(cv: Any) -> list[tuple[IntArray, IntArray]]:
-    """Pairs of rows, as a caller gives them."""
-    try:
-        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
-    except (TypeError, ValueError) as error:
-        raise ParameterError("cv", cv, "a number of folds, or pairs of train and test rows") from error
+def pass_on_interrupt(solution: Solution) -> None:
+    """Raise what ended the solver, if that was Ctrl-C."""
+    if solution.stopped_by == "interrupt":
+        raise KeyboardInterrupt
 
 
-def taken(values: Any, rows: IntArray) -> Any:
-    """Some rows of features, labels or a column."""
-    if values is None:
-        return None
-    if isinstance(values, (Grades, Preferences, Permutations)):
-        return values.take(rows)
-    return values[rows] if hasattr(values, "tocsr") else as_numpy(values, "the data")[rows]
-
-
-def held_out(rows: list[Any], test: IntArray) -> Held:
-    """X, y and qid of the test rows."""
-    X, y, qid = (taken(one, test) for one in rows[:3])
-    return X, y, qid
-
-
-@contextmanager
-def bar(total: int, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Show how many fits are done, on standard error."""
-    if not verbose:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as shown:
-        task = shown.add_task("fitting", total=total)
-        yield lambda text: shown.update(task, advance=1, description=text)
+def best_row(scores: FloatArray) -> tuple[int, float]:
+    """Give the first row whose mean, without NaN, is highest; and that mean."""
+    scored = ~np.isnan(scores)
+    if not scored.any():
+        text = "the metric is undefined on all held-out queries: the largest penalty is kept"
+        warnings.warn(text, UserWarning, stacklevel=3)
+        return 0, float("nan")
+    sums = np.where(scored, scores, 0.0).sum(axis=1)
+    means = np.where(scored.any(axis=1), sums / np.maximum(scored.sum(axis=1), 1), -np.inf)
+    return int(np.argmax(means)), float(means.max())

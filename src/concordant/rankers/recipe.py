@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from concordant.exceptions import GuaranteeWarning, LabelError
+from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError
+from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
 from concordant.metrics.standardization import EVERY, NOTHING, usable_targets
+from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import Grades, Permutations
 from concordant.supervision.queries import Queries
 from concordant.surrogates import Pairwise, PlackettLuce, Softmax, Squared, Surrogate, surrogate
@@ -36,6 +38,8 @@ OTHERWISE = Squared()
 
 def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
     """Give the surrogate, or the one that measured best for the metric where it is left open."""
+    if isinstance(metric, ComparisonMetric):
+        raise ParameterError("metric", str(metric), "one of rankings; give outcomes as Preferences, with pd")
     if isinstance(name, str) and name == "auto":
         return AUTO.get(metric.name, OTHERWISE)
     return surrogate(name)
@@ -45,11 +49,13 @@ def training_labels(
     metric: Metric, loss: Surrogate, y: Any, queries: Queries, assume: str | None
 ) -> tuple[FloatArray, str]:
     """Give what the surrogate reads, by sorted row, and what its consistency with the metric rests on."""
+    read: Callable[[Any, Surrogate], Any] | None = {"grades": graded, "positions": permuted}.get(loss.reads)
+    labels = metric.read_labels(y) if read is None else read(y, loss)
+    check_lengths("X", queries.n_rows, y=labels)
     if loss.reads == "grades":
-        return queries.gather(graded(y, loss).values), NOTHING
+        return queries.gather(labels.values), NOTHING
     if loss.reads == "positions":
-        return permuted(y, loss).grouped(queries).astype(float), "order_preserving"
-    labels = metric.read_labels(y)
+        return labels.grouped(queries).astype(float), "order_preserving"
     targets, basis = usable_targets(metric, labels, queries, assume)
     if basis != EVERY and assume is None:
         warn_of(metric, basis)
@@ -77,4 +83,4 @@ def warn_of(metric: Metric, basis: str) -> None:
         text = f"{metric} has no standardization: its stand-in gives no guarantee (see cc.standardize)"
     else:
         text = f"training for {metric} is consistent only under {basis}; assume={basis!r} says that you know"
-    warnings.warn(text, GuaranteeWarning, stacklevel=4)
+    warnings.warn(text, GuaranteeWarning, stacklevel=5)  # the caller of fit

@@ -5,10 +5,12 @@ X may be float32: products and sums are float64, and X is never copied. Importin
 
 from __future__ import annotations
 
+import numpy as np
+
 from concordant._segments import vector_kernel
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["dense_pull", "dense_scores", "sparse_pull", "sparse_scores"]
+__all__ = ["dense_pull", "dense_scores", "dense_squares", "sparse_pull", "sparse_scores"]
 
 
 @vector_kernel
@@ -28,6 +30,26 @@ def dense_pull(X: FloatArray, grad: FloatArray, start: int, stop: int, total: Fl
         slope = grad[i]
         for j in range(len(total)):
             total[j] += slope * X[i, j]
+
+
+@vector_kernel
+def dense_squares(
+    X: FloatArray, offsets: IntArray, counts: FloatArray, inside: FloatArray, whole: FloatArray
+) -> None:
+    """Add each feature's squares about its query's mean, and about 0; a query counts `counts` times."""
+    means = np.empty(len(inside))
+    for q in range(len(counts)):
+        means[:] = 0.0
+        share = 1.0 / max(offsets[q + 1] - offsets[q], 1)
+        for i in range(offsets[q], offsets[q + 1]):
+            for j in range(len(means)):
+                means[j] += share * X[i, j]
+        for i in range(offsets[q], offsets[q + 1]):
+            for j in range(len(means)):
+                value = np.float64(X[i, j])
+                off = value - means[j]
+                inside[j] += counts[q] * off * off
+                whole[j] += counts[q] * value * value
 
 
 @vector_kernel

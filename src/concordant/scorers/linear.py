@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from concordant._segments import run_chunks
 from concordant.supervision.columns import frozen
 from concordant.types import FloatArray
 
 __all__ = ["LinearScorer"]
 
-BLOCK_BYTES = (
-    2**20
-)  # of X: what was read for the scores is still in the cache when the gradient is pulled back
+# Of X: what was read for the scores is still in the cache when the gradient is pulled back.
+BLOCK_BYTES = 2**20
 
 
 class LinearScorer:
@@ -33,6 +33,13 @@ class LinearScorer:
             self.arrays = frozen(X.data), frozen(X.indices), frozen(X.indptr)
         size = X.data.nbytes * 1.5 if self.sparse else self.X.nbytes
         self.block_rows = max(1, int(BLOCK_BYTES * self.n_rows / max(size, 1)))
+
+    def all_scores(self, w: FloatArray) -> FloatArray:
+        """X @ w; equal rows have equal scores wherever they stand, which no BLAS promises."""
+        scores = np.empty(self.n_rows)
+        edges = np.append(np.arange(0, self.n_rows, self.block_rows), self.n_rows)
+        run_chunks(edges, lambda first, last: self.scores(w, int(edges[first]), int(edges[last]), scores))
+        return scores
 
     def scores(self, w: FloatArray, start: int, stop: int, scores: FloatArray) -> None:
         """Fill scores[start:stop]."""

@@ -15,6 +15,9 @@ from concordant.types import FloatArray, IntArray
 
 __all__ = ["LinearObjective"]
 
+MOST_PARTS = 32  # sums of gradients that are added up at the end
+PART_ROWS = 1000
+
 
 class LinearObjective:
     """Summed values of a loss at scores X @ w, plus alpha/2 |w|^2.
@@ -43,6 +46,7 @@ class LinearObjective:
         self.moves = np.zeros(self.scorer.n_rows)  # change of the scores along the last direction
         self.rows = np.zeros(self.scorer.n_rows)  # gradient or Hessian product in the scores
         self.values = np.zeros(len(loss.offsets) - 1)
+        self.edges = part_edges(loss.offsets)
 
     def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Give the objective and its gradient; the scores are kept for `hessian_product` and `along`."""
@@ -68,30 +72,28 @@ class LinearObjective:
         values, _ = self.loss.value_and_grad(self.scores + length * moves)
         return float(values.sum())
 
-    def sample(self, rows: IntArray) -> FloatArray:
-        """Some rows of the scaled features, dense."""
-        some: Any = self.scorer.X[rows]
-        dense: FloatArray = (some.toarray() if self.scorer.sparse else some) / self.scale
-        return dense
+    def at_rest(self) -> float:
+        """Give the objective at weights 0; X is not read."""
+        values, _ = self.loss.value_and_grad(np.zeros(self.scorer.n_rows))
+        return float(values.sum())
 
     def fused(self, w: FloatArray, scores: FloatArray, work: Callable[[int, int], None]) -> FloatArray:
         """Fill the scores, work on them, and pull `rows` back to the weights, in one pass over X."""
-        totals: dict[int, FloatArray] = {}
-        weights = w / self.scale
+        totals = np.zeros((len(self.edges) - 1, self.n_features))
+        weights, offsets = w / self.scale, self.loss.offsets
 
         def body(first: int, last: int) -> None:
-            total = np.zeros(self.n_features)
-            for start, stop in self.blocks(first, last):
-                own = int(self.loss.offsets[start]), int(self.loss.offsets[stop])
-                self.scorer.scores(weights, *own, scores)
-                work(start, stop)
-                self.scorer.pull(self.rows, *own, total)
-            totals[first] = total
+            for part in range(first, last):
+                for start, stop in self.blocks(int(self.edges[part]), int(self.edges[part + 1])):
+                    own = int(offsets[start]), int(offsets[stop])
+                    self.scorer.scores(weights, *own, scores)
+                    work(start, stop)
+                    self.scorer.pull(self.rows, *own, totals[part])
 
-        run_chunks(self.loss.offsets, body)
+        # Parts depend on the data alone: whatever the number of threads, equal runs give equal bits.
+        run_chunks(offsets[self.edges], body)
         self.n_gradients += 1
-        # Summed in the order of the queries, whichever thread was first: equal runs give equal bits.
-        total: FloatArray = np.sum([totals[first] for first in sorted(totals)], axis=0)
+        total: FloatArray = totals.sum(axis=0)
         return total / self.scale
 
     def blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -102,3 +104,12 @@ class LinearObjective:
             stop = min(last, max(start + 1, fits))
             yield start, stop
             start = stop
+
+
+def part_edges(offsets: IntArray) -> IntArray:
+    """Cut the queries into parts of about equal numbers of rows."""
+    n_rows = int(offsets[-1])
+    n_parts = min(max(n_rows // PART_ROWS, 1), MOST_PARTS)
+    cuts = np.searchsorted(offsets, np.linspace(0, n_rows, n_parts + 1)[1:-1])
+    edges: IntArray = np.unique(np.r_[0, cuts, len(offsets) - 1])
+    return edges

@@ -7,11 +7,13 @@ into ten, at any penalty (`benchmarks training`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from concordant.scorers.spread import ROUNDING, squares_within
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -21,12 +23,13 @@ __all__ = ["Preconditioner", "whitening"]
 
 MOST_FEATURES = 1000  # above, only the variances are used
 ROWS_PER_FEATURE, MOST_ROWS = 50, 20_000
-ROUNDING = 1e-12
+MOST_CELLS = 2**24  # of a dense sample: 128 MB
+RIDGE = 1e-12  # per feature, of a correlation: duplicate features would make them singular
 
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """w = P v, where P is a matrix, or a vector for a diagonal one."""
+    """w = P v, where P is an upper triangular matrix, or a vector for a diagonal one."""
 
     matrix: FloatArray
 
@@ -54,45 +57,62 @@ def whitening(objective: LinearObjective, seed: int = 0) -> Preconditioner:
     """Give P with P P' close to the inverse of the Hessian."""
     from scipy.linalg import cholesky, solve_triangular
 
-    rng = np.random.default_rng(seed)
-    rows, owners = sampled_rows(objective.loss.offsets, objective.n_features, rng)
-    spread = centred(objective.sample(rows), owners)
-    bend = curvature(objective, rng) * objective.scorer.n_rows
-    if objective.n_features > MOST_FEATURES:
-        diagonal = bend * np.mean(spread**2, axis=0) + objective.alpha
-        return Preconditioner(1.0 / np.sqrt(np.maximum(diagonal, ROUNDING * diagonal.max(initial=1.0))))
-    hessian = bend * (spread.T @ spread) / max(len(rows), 1)
-    # At alpha 0 constant features would make it singular.
-    ridge = objective.alpha + ROUNDING * max(float(np.trace(hessian)), ROUNDING)
-    factor = cholesky(hessian + ridge * np.eye(len(hessian)), lower=True)
-    return Preconditioner(solve_triangular(factor, np.eye(len(hessian)), lower=True).T)
+    rng, n_features = np.random.default_rng(seed), objective.n_features
+    rows, offsets = sampled_rows(objective, rng)
+    sample: Any = objective.scorer.X[rows]
+    bend, level = (curve / max(len(rows), 1) for curve in curvatures(objective, rng))
+    widths = np.sqrt(diagonal(objective, squares_within(sample, offsets), bend, level))
+    if n_features > MOST_FEATURES:
+        return Preconditioner(1.0 / widths)
+    dense = (sample.toarray() if objective.scorer.sparse else sample) / objective.scale
+    spread = without_level(dense, offsets, math.sqrt(level / bend) if bend else 0.0) / widths
+    correlations = bend * (spread.T @ spread)
+    np.fill_diagonal(correlations, 1.0 + RIDGE * n_features)
+    factor = cholesky(correlations, lower=True)
+    return Preconditioner(solve_triangular(factor, np.eye(n_features), lower=True).T / widths[:, None])
 
 
-def sampled_rows(offsets: IntArray, n_features: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Rows of random whole queries, enough for a covariance, and the query of each."""
-    enough = min(ROWS_PER_FEATURE * max(n_features, 20), MOST_ROWS)
-    queries = rng.permutation(len(offsets) - 1)
+def sampled_rows(objective: LinearObjective, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Rows of random whole queries, enough for a covariance, and where each query starts among them."""
+    offsets, n_features = objective.loss.offsets, objective.n_features
+    most = MOST_ROWS if objective.scorer.sparse else min(MOST_ROWS, MOST_CELLS // n_features + 1)
+    enough = min(ROWS_PER_FEATURE * max(n_features, 20), most)
+    queries = rng.permutation(np.flatnonzero(np.diff(offsets)))
     sizes = np.diff(offsets)[queries]
     queries = queries[: int(np.searchsorted(np.cumsum(sizes), enough)) + 1]
     pieces = [np.arange(offsets[q], min(offsets[q + 1], offsets[q] + enough)) for q in queries]
-    owners = np.repeat(np.arange(len(queries)), [len(piece) for piece in pieces])
-    return np.concatenate(pieces), owners
+    return np.concatenate([np.empty(0, dtype=np.int64), *pieces]), np.cumsum([0, *map(len, pieces)])
 
 
-def centred(X: FloatArray, owners: IntArray) -> FloatArray:
-    """Features less their query's mean: only differences within a query count."""
-    sizes = np.bincount(owners)
-    filled = sizes > 0
-    starts = (np.cumsum(sizes) - sizes)[filled]
-    means = np.add.reduceat(X, starts, axis=0) / sizes[filled][:, None]
-    return X - np.repeat(means, sizes[filled], axis=0)
+def diagonal(
+    objective: LinearObjective, squares: tuple[FloatArray, FloatArray], bend: float, level: float
+) -> FloatArray:
+    """Curvature of the objective in each weight, > 0."""
+    inside, whole = (some / objective.scale**2 for some in squares)
+    inside = np.where(inside > ROUNDING**2 * whole, inside, 0.0)
+    curves = bend * inside + level * (whole - inside) + objective.alpha
+    # Constant features at alpha 0 have no curvature: any unit will do.
+    return np.where(curves > 0.0, curves, 1.0)
 
 
-def curvature(objective: LinearObjective, rng: np.random.Generator) -> float:
-    """Mean curvature of the loss in one score, at scores of spread 1: where pairs matter, and not at 0.
+def without_level(X: FloatArray, offsets: IntArray, share: float) -> FloatArray:
+    """Features less their query's mean, of which a share is kept: mostly, only differences count."""
+    if not len(X):
+        return X
+    means = np.add.reduceat(X, offsets[:-1], axis=0) / np.diff(offsets)[:, None]
+    return X - (1.0 - share) * np.repeat(means, np.diff(offsets), axis=0)
 
-    At equal scores a margin may be straight.
+
+def curvatures(objective: LinearObjective, rng: np.random.Generator) -> tuple[float, float]:
+    """Summed curvature of the loss in each score, and in the levels of whole queries.
+
+    At scores of spread 1, where pairs matter, and not at 0: at equal scores a margin may be straight.
     """
+    loss = objective.loss
     scores, vector = rng.standard_normal((2, objective.scorer.n_rows))
-    product = objective.loss.hessian_product(scores, vector)
-    return max(float(vector @ product), 0.0) / max(len(scores), 1)
+    bend = float(vector @ loss.hessian_product(scores, vector))
+    if not bend > 0.0:  # a hinge bends at corners only: how the gradient changes on the way
+        bend = float(vector @ (loss.value_and_grad(scores + vector)[1] - loss.value_and_grad(scores)[1]))
+    level = float(loss.hessian_product(scores, np.ones(len(scores))).sum())
+    bend = max(bend, 0.0)
+    return bend, level if level > ROUNDING * bend else 0.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
 from concordant.solvers.objective import LinearObjective
 from concordant.solvers.precondition import Preconditioner, whitening
@@ -29,17 +30,33 @@ def lbfgs(
     max_iter: int = 500,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise by L-BFGS until the objective is, by estimate, within `tol` (relative) of its optimum.
+    """Minimise by L-BFGS, from these weights, until the objective is near its optimum.
 
+    By estimate, it is then above by at most `tol` times its value at weights 0 (where that is 0: times the
+    lowest value seen).
     Ctrl-C ends the work; the best weights so far are returned, and `stopped_by` says so.
     """
+    watch = Watch(objective, w, tol, callback)
+    try:
+        with one_blas_thread():
+            watch.stopped_by = lbfgs_steps(objective, w, watch, max_iter)
+    except KeyboardInterrupt:
+        watch.stopped_by = "interrupt"
+    return watch.solution()
+
+
+def lbfgs_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
+    """Step until something ends it; says what."""
     from scipy.optimize import minimize
 
     solve: Any = minimize
-    watch, before = Watch(tol, callback), objective.n_gradients
+    frame = whitening(objective)
+    first = [seen(objective, w, frame, watch)]
+    if watch.done:
+        return "tolerance"
 
     def evaluate(v: FloatArray) -> tuple[float, FloatArray]:
-        value, _, pulled = seen(objective, frame.forth(v), frame, watch)
+        value, _, pulled = first.pop() if first else seen(objective, frame.forth(v), frame, watch)
         return value, pulled
 
     def told(_: FloatArray) -> None:
@@ -47,23 +64,19 @@ def lbfgs(
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0}
-    try:
-        frame = whitening(objective)
-        start = frame.inverse(w) if w.any() else w.copy()
-        found = solve(evaluate, start, jac=True, method="L-BFGS-B", callback=told, options=options)
-        watch.stopped_by = watch.stopped_by or ("max_iter" if found.status == 1 else "precision")
-    except KeyboardInterrupt:
-        watch.stopped_by = "interrupt"
-    return watch.solution(objective.alpha, objective.n_gradients - before)
+    start = frame.inverse(w)
+    found = solve(evaluate, start, jac=True, method="L-BFGS-B", callback=told, options=options)
+    return watch.stopped_by or ("max_iter" if found.status == 1 else "precision")
 
 
 def seen(
     objective: LinearObjective, w: FloatArray, frame: Preconditioner, watch: Watch
 ) -> tuple[float, FloatArray, FloatArray]:
     """Evaluate, and take note: value, gradient, and gradient in the frame's coordinates."""
-    value, grad = objective.value_and_grad(w)
-    pulled = frame.back(grad)
-    watch.see(w, value, grad, 0.5 * float(pulled @ pulled))
+    with np.errstate(over="ignore", invalid="ignore"):  # too far out a loss may leave the doubles
+        value, grad = objective.value_and_grad(w)
+        pulled = frame.back(grad)
+        watch.see(w, value, grad, 0.5 * float(pulled @ pulled))
     return value, grad, pulled
 
 
@@ -81,12 +94,13 @@ def newton(
     """
     if not hasattr(objective, "hessian_product"):
         raise ParameterError("objective", objective, "one with a hessian_product, which newton needs")
-    watch, before = Watch(tol, callback), objective.n_gradients
+    watch = Watch(objective, w, tol, callback)
     try:
-        watch.stopped_by = newton_steps(objective, w.copy(), watch, max_iter)
+        with one_blas_thread():
+            watch.stopped_by = newton_steps(objective, w.copy(), watch, max_iter)
     except KeyboardInterrupt:
         watch.stopped_by = "interrupt"
-    return watch.solution(objective.alpha, objective.n_gradients - before)
+    return watch.solution()
 
 
 def newton_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
@@ -94,10 +108,10 @@ def newton_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_it
     frame = whitening(objective)
     value, grad, pulled = seen(objective, w, frame, watch)
     first = float(np.linalg.norm(pulled))
+    if watch.done:
+        return "tolerance"
     for _ in range(max_iter):
         norm = float(np.linalg.norm(pulled))
-        if watch.done:
-            return "tolerance"
         # The closer to the optimum, the more exact the step.
         goal = norm * min(0.5, math.sqrt(norm / first))
         direction, moves = conjugate(objective, pulled, frame, goal)
@@ -148,7 +162,7 @@ def search(
     while length > SHORTEST:
         there = w + length * direction
         reached = objective.along(moves, length) + 0.5 * objective.alpha * float(there @ there)
-        if reached <= value + SUFFICIENT * length * slope:
+        if reached < value and reached <= value + SUFFICIENT * length * slope:
             return length
         length *= 0.5
     return 0.0

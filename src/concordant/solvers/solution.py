@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from concordant.types import FloatArray
+
+if TYPE_CHECKING:
+    from concordant.solvers.objective import LinearObjective
 
 __all__ = ["Callback", "Solution", "Step", "Watch"]
 
@@ -61,7 +65,8 @@ class Solution:
     converged
         Whether the excess came below the tolerance.
     stopped_by
-        "tolerance", "max_iter", "callback", "interrupt", or "precision": no step could lower the objective.
+        "tolerance", "max_iter", "callback", "interrupt" (Ctrl-C; before the first evaluation `w` is where
+        the work began, and the value NaN), or "precision": no step could lower the objective.
     """
 
     w: FloatArray
@@ -88,44 +93,51 @@ class Point:
 class Watch:
     """What a solver has seen: the last and the best point, and when it is good enough."""
 
-    def __init__(self, tol: float, callback: Callback | None) -> None:
-        self.tol, self.callback = tol, callback
-        self.goal = 0.0
-        self.last: Point | None = None
-        self.best: Point | None = None
+    def __init__(
+        self, objective: LinearObjective, w: FloatArray, tol: float, callback: Callback | None
+    ) -> None:
+        self.objective, self.tol, self.callback = objective, tol, callback
+        self.before = objective.n_gradients
+        self.level = 0.0  # size of the objective at weights 0, the measure of what is small
+        self.best = self.last = Point(w.copy(), math.nan, np.full(len(w), math.nan), math.inf)
         self.n_iter, self.stopped_by = 0, ""
 
     def see(self, w: FloatArray, value: float, grad: FloatArray, excess: float) -> None:
         """Take note of an evaluation."""
-        if self.best is None:  # some losses begin at 0: then the first excess is the measure
-            self.goal = self.tol * max(abs(value), excess)
+        if math.isnan(self.last.value):  # the first one: a bad start must not make everything look small
+            self.level = abs(self.objective.at_rest()) if w.any() else abs(value)
         self.last = Point(w.copy(), value, grad, excess)
-        if self.best is None or (value, excess) < (self.best.value, self.best.excess):
+        if math.isnan(self.best.value) or (value, excess) < (self.best.value, self.best.excess):
             self.best = self.last
+
+    @property
+    def goal(self) -> float:
+        """Excess that is good enough; where a loss is 0 at rest, relative to what was reached."""
+        return self.tol * (self.level or abs(self.best.value))
 
     @property
     def done(self) -> bool:
         """Whether the last point is good enough."""
-        return self.last is not None and self.last.excess <= self.goal
+        return self.last.excess <= self.goal
 
     def step(self) -> bool:
         """Tell the callback of an iteration; whether to stop."""
         self.n_iter += 1
         if self.done:
             self.stopped_by = "tolerance"
-        if self.callback is not None and self.last is not None:
+        if self.callback is not None:
             point = self.last
             told = Step(self.n_iter, point.value, point.excess, self.goal, point.w.copy())
             if self.callback(told) and not self.stopped_by:
                 self.stopped_by = "callback"
         return bool(self.stopped_by)
 
-    def solution(self, alpha: float, n_gradients: int) -> Solution:
+    def solution(self) -> Solution:
         """Give the best point."""
-        best = self.best or Point(np.empty(0), math.nan, np.empty(0), math.inf)
-        norm = float(np.linalg.norm(best.grad))
+        best = self.last if self.done and self.best.excess > self.goal else self.best
+        norm, alpha = float(np.linalg.norm(best.grad)), self.objective.alpha
         gap = norm * norm / (2.0 * alpha) if alpha > 0.0 else math.inf
         converged = best.excess <= self.goal
-        reason = "tolerance" if converged else self.stopped_by
-        counts = self.n_iter, n_gradients
+        reason = "tolerance" if converged and self.stopped_by != "interrupt" else self.stopped_by
+        counts = self.n_iter, self.objective.n_gradients - self.before
         return Solution(best.w, best.value, norm, best.excess, gap, *counts, converged, reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from concordant._segments import one_blas_thread
 from concordant.solvers.objective import LinearObjective
 from concordant.solvers.precondition import Preconditioner, whitening
 from concordant.solvers.smooth import seen
@@ -29,34 +30,35 @@ def sgd(
 ) -> Solution:
     """Minimise by stochastic gradient: one query a step, in random order; weights averaged from epoch 2 on.
 
-    Steps are taken in the coordinates of `whitening`.
-    After each epoch the objective is evaluated at the average, so that the best epoch is returned with its
-    gradient. `max_iter` counts epochs; otherwise as `lbfgs`.
+    Steps are taken in the coordinates of `whitening`. After each epoch the objective is evaluated at the
+    average, so that the best epoch is returned with its gradient. `max_iter` counts epochs; otherwise as
+    `lbfgs`.
 
     References
     ----------
     Bottou (2004); Polyak and Juditsky (1992) and Xu (2011) for the averaging.
     """
-    watch, before = Watch(tol, callback), objective.n_gradients
-    frame = whitening(objective)
-    seen(objective, w, frame, watch)
+    watch = Watch(objective, w, tol, callback)
     try:
-        watch.stopped_by = epochs(objective, w.copy(), frame, watch, max_iter, np.random.default_rng(seed))
+        with one_blas_thread():
+            watch.stopped_by = epochs(objective, w.copy(), watch, max_iter, np.random.default_rng(seed))
     except KeyboardInterrupt:
         watch.stopped_by = "interrupt"
-    return watch.solution(objective.alpha, objective.n_gradients - before)
+    return watch.solution()
 
 
 def epochs(
     objective: LinearObjective,
     w: FloatArray,
-    frame: Preconditioner,
     watch: Watch,
     max_iter: int,
     rng: np.random.Generator,
 ) -> str:
     """Run until something ends it; says what."""
-    n_queries = len(objective.values)
+    frame, n_queries = whitening(objective), len(objective.values)
+    seen(objective, w, frame, watch)
+    if watch.done:
+        return "tolerance"
     rate, done, mean = first_rate(objective, w, frame, rng), 0, w.copy()
     for epoch in range(max_iter):
         steps = rng.permutation(n_queries), rate, done

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from concordant._segments import segment_sum
 from concordant.exceptions import GradeError
 from concordant.supervision.columns import frozen
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin, margin
 from concordant.surrogates.surrogate import Loss, Surrogate, check_choice, repeat
 from concordant.types import FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from concordant.surrogates.kernels.long import Space
+
 __all__ = ["LONG", "Pairwise", "Preorder"]
 
 LONG = 256  # from here on sorting and sweeping is faster than comparing every pair (`benchmarks surrogates`)
 HIGHEST_EXP2 = 1000  # above, 2^grade leaves the doubles
-REPAIR = 8  # moves per item up to which last time's order is mended rather than sorted anew
 
 
 class PairLoss(Loss):
@@ -40,14 +45,14 @@ class PairLoss(Loss):
         self.graded = levels is not None
         self.levels = self.weights if levels is None else frozen(levels)
         # The exponential needs neither order nor double loop; for the logistic nothing faster is known.
-        limit = {CLIP: LONG, EXPONENTIAL: -1, LOGISTIC: np.iinfo(np.int64).max}[shape.kind]
-        self.long = np.flatnonzero(np.diff(offsets) > limit)
-        self.limit = limit
-        self.codes = level_codes(self.levels, offsets) if self.graded and self.long.size else np.empty(0, int)
-        self.orders: dict[int, IntArray] = {}  # of the long queries, kept between calls
+        self.limit = {CLIP: LONG, EXPONENTIAL: -1, LOGISTIC: np.iinfo(np.int64).max}[shape.kind]
+        self.longest = int(np.diff(offsets).max(initial=-1))
+        swept = self.graded and self.longest > self.limit
+        self.codes = level_codes(self.levels, offsets) if swept else np.empty(0, np.int64)
+        self.spaces: list[Space] = []  # for long lists to overwrite: one for each thread at work
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
-        """Short lists in one compiled loop, long ones each by itself."""
+        """Short lists by double loops, long ones by sweeps."""
         pairs = self.weights, self.levels, self.top, self.graded, self.offsets
         if self.shape.kind == LOGISTIC:
             from concordant.surrogates.kernels.pairs import logistic_chunk
@@ -57,8 +62,15 @@ class PairLoss(Loss):
             from concordant.surrogates.kernels.pairs import clip_chunk
 
             clip_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, values, grad)
-        for q in self.long_between(first, last):
-            values[q] = self.long_value(scores, q, grad)
+        if self.longest > self.limit:
+            from concordant.surrogates.kernels.long import all_chunk, graded_chunk
+
+            with self.space() as space:
+                lists = self.offsets, first, last, self.limit, self.shape.code, space, values, grad
+                if self.graded:
+                    graded_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
+                else:
+                    all_chunk(scores, self.weights, *lists)
 
     def product_chunk(
         self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
@@ -73,47 +85,27 @@ class PairLoss(Loss):
             from concordant.surrogates.kernels.pairs import clip_product_chunk
 
             clip_product_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, product)
-        for q in self.long_between(first, last):
-            self.long_product(scores, vector, q, product)
+        if self.longest > self.limit:
+            from concordant.surrogates.kernels.long import all_product_chunk, graded_product_chunk
 
-    def long_between(self, first: int, last: int) -> list[int]:
-        """Long queries of the chunk."""
-        start, end = np.searchsorted(self.long, (first, last))
-        own: list[int] = self.long[start:end].tolist()
-        return own
+            with self.space() as space:
+                lists = vector, self.offsets, first, last, self.limit, self.shape.code, space, product
+                if self.graded:
+                    graded_product_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
+                else:
+                    all_product_chunk(scores, self.weights, *lists)
 
-    def long_value(self, scores: FloatArray, q: int, grad: FloatArray) -> float:
-        """Value and gradient of one long query."""
-        from concordant.surrogates.kernels.long import all_long, graded_long
+    @contextmanager
+    def space(self) -> Iterator[Space]:
+        """Lend arrays to one chunk; kept, since new ones would cost as much as the work."""
+        from concordant.surrogates.kernels.long import workspace
 
-        own = slice(self.offsets[q], self.offsets[q + 1])
-        order, weights, codes = self.sorted_rows(scores[own], q), self.weights[own], self.codes[own]
-        if self.graded:
-            pairs = weights, self.levels[own], codes, self.top
-            return graded_long(scores[own], *pairs, order, self.shape.code, grad[own])
-        return all_long(scores[own], weights, order, self.shape.code, grad[own])
-
-    def long_product(self, scores: FloatArray, vector: FloatArray, q: int, product: FloatArray) -> None:
-        """Hessian product of one long query."""
-        from concordant.surrogates.kernels.long import all_long_product, graded_long_product
-
-        own = slice(self.offsets[q], self.offsets[q + 1])
-        order, weights, codes = self.sorted_rows(scores[own], q), self.weights[own], self.codes[own]
-        if self.graded:
-            pairs = weights, self.levels[own], codes, self.top
-            graded_long_product(scores[own], *pairs, vector[own], order, self.shape.code, product[own])
-        else:
-            all_long_product(scores[own], weights, vector[own], order, self.shape.code, product[own])
-
-    def sorted_rows(self, scores: FloatArray, q: int) -> IntArray:
-        """Rows of a long query, highest score first: last time's order mended where it is nearly right."""
-        from concordant.surrogates.kernels.long import mend
-
-        order = self.orders.get(q)
-        if order is None or (self.shape.kind != EXPONENTIAL and not mend(order, scores, REPAIR * len(order))):
-            order = np.argsort(-scores)
-            self.orders[q] = order
-        return order
+        try:
+            space = self.spaces.pop()
+        except IndexError:  # all are in use
+            space = workspace(self.longest)
+        yield space
+        self.spaces.append(space)
 
 
 def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
@@ -130,12 +122,10 @@ def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
 
 def pair_counts(levels: FloatArray, offsets: IntArray) -> FloatArray:
     """Pairs of different levels of each query."""
-    queries = repeat(np.arange(len(offsets) - 1), offsets)
-    _, owners, sizes = np.unique(
-        np.stack((queries, level_codes(levels, offsets))), axis=1, return_index=True, return_counts=True
-    )
-    squares = np.bincount(queries[owners], weights=sizes.astype(np.float64) ** 2, minlength=len(offsets) - 1)
-    counts: FloatArray = (np.diff(offsets).astype(np.float64) ** 2 - squares) / 2.0
+    # A query has at most as many levels as rows: each is counted in the slot of one of its rows.
+    slots = level_codes(levels, offsets) + repeat(offsets[:-1], offsets)
+    sizes = np.bincount(slots, minlength=len(levels)).astype(np.float64)
+    counts: FloatArray = (np.diff(offsets).astype(np.float64) ** 2 - segment_sum(sizes**2, offsets)) / 2.0
     return counts
 
 

@@ -1,30 +1,70 @@
 """Pairwise losses of one long list in O(n log n): all pairs at once, graded pairs by halving the levels.
 
 `shape` is the kind of the margin with its edge, width and scale. The weight of a pair (i above j) is a
-product upper[i] * lower[j], or a sum of two such products; each product needs one sweep in which the upper
-items collect and one, with scores negated, in which the lower ones do.
+product upper[i] * lower[j], or a sum of two such products; for each product the upper items collect from the
+lower ones, and the other way round. Nothing is allocated: a `Space` is lent to each call.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from concordant._segments import kernel
-from concordant.surrogates.kernels.sweep import curve, curve_exponential, fold, sweep
+from concordant.surrogates.kernels.sort import DIGITS, ranked
+from concordant.surrogates.kernels.sweep import collect, curve, curve_exponential, fold, meet
 from concordant.surrogates.margins import EXPONENTIAL
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["all_long", "all_long_product", "graded_long", "graded_long_product", "mend"]
+__all__ = [
+    "Space",
+    "all_chunk",
+    "all_product_chunk",
+    "graded_chunk",
+    "graded_product_chunk",
+    "workspace",
+]
+
+Shape = tuple[int, float, float, float]
+
+
+class Space(NamedTuple):
+    """Arrays that a list may overwrite: fresh ones would cost as much as the work, page by page."""
+
+    order: IntArray  # items, highest score first
+    counts: IntArray  # rows as `meet` fills them; before, what sorting needs
+    tally: IntArray  # of digits
+    places: FloatArray  # by place in the order: scores, upper and lower factors, result, vector
+    sums: FloatArray  # as `run` fills them
+
+
+def workspace(n: int) -> Space:
+    """Give space for lists of up to n items, in one block: many small ones are given back page by page."""
+    block = np.empty(14 * n + 4 + DIGITS)
+    numbers, rest = block[: 5 * n + DIGITS].view(np.int64), block[5 * n + DIGITS :]
+    order, counts, tally = np.split(numbers, (n, 5 * n))
+    places, sums = np.split(rest, (5 * n,))
+    return Space(order, counts.reshape(4, n), tally, places.reshape(5, n), sums.reshape(n + 1, 4))
 
 
 @kernel
-def mirrored(values: FloatArray, turn: float) -> FloatArray:
-    """Give turn * values in reverse order; negated sorted scores are sorted again."""
-    n = len(values)
-    result = np.empty(n)
-    for i in range(n):
-        result[i] = turn * values[n - 1 - i]
-    return result
+def listed(scores: FloatArray, kind: int, space: Space) -> IntArray:
+    """Give the items, highest score first where the order matters."""
+    order = space.order[: len(scores)]
+    if kind == EXPONENTIAL:
+        for i in range(len(scores)):
+            order[i] = i
+    else:
+        ranked(scores, order, space.counts, space.tally)
+    return order
+
+
+@kernel
+def count(high: FloatArray, low: FloatArray, shape: Shape, counts: IntArray) -> None:
+    """`meet`, where the order matters."""
+    if shape[0] != EXPONENTIAL:
+        meet(high, low, shape[1], shape[2], counts)
 
 
 @kernel
@@ -33,25 +73,25 @@ def cross(
     upper: FloatArray,
     low: FloatArray,
     lower: FloatArray,
-    shape: tuple[int, float, float, float],
+    shape: Shape,
+    counts: IntArray,
+    sums: FloatArray,
     high_grad: FloatArray,
     low_grad: FloatArray,
 ) -> float:
     """Sum over i, j of upper[i] * lower[j] * phi(high[i] - low[j]), and its gradient, added."""
     kind, edge, width, scale = shape
-    pushed, pulled = np.zeros(len(high)), np.zeros(len(low))
-    mirrored_low, mirrored_high = mirrored(low, -1.0), mirrored(high, -1.0)
-    if kind == EXPONENTIAL:
-        value = fold(high, upper, low, lower, pushed)
-        fold(mirrored_low, mirrored(lower, 1.0), mirrored_high, mirrored(upper, 1.0), pulled)
-    else:
-        value = sweep(high, upper, low, lower, edge, width, scale, pushed)
-        other = mirrored(lower, 1.0), mirrored(upper, 1.0)
-        sweep(mirrored_low, other[0], mirrored_high, other[1], edge, width, scale, pulled)
-    for i in range(len(high)):
-        high_grad[i] -= pushed[i]
-    for j in range(len(low)):
-        low_grad[j] += pulled[len(low) - 1 - j]
+    for step in (-1, 1):  # the lower items receive, then the upper ones
+        own, own_factor, met, beyond, grad = low, lower, counts[2], counts[3], low_grad
+        other, other_factor = high, upper
+        if step > 0:
+            own, own_factor, met, beyond, grad = high, upper, counts[0], counts[1], high_grad
+            other, other_factor = low, lower
+        if kind == EXPONENTIAL:
+            value = fold(step, own, own_factor, other, other_factor, grad)
+        else:
+            pairs = own, own_factor, met, beyond, other, other_factor
+            value = collect(step, *pairs, edge, width, scale, sums, grad)
     return value
 
 
@@ -63,50 +103,42 @@ def cross_product(
     low: FloatArray,
     lower: FloatArray,
     low_moves: FloatArray,
-    shape: tuple[int, float, float, float],
+    shape: Shape,
+    counts: IntArray,
+    sums: FloatArray,
     high_product: FloatArray,
     low_product: FloatArray,
 ) -> None:
     """Add the Hessian of `cross` times the vector (high_moves, low_moves)."""
-    kind, edge, width, scale = shape
-    pulled = np.zeros(len(low))
-    mirrored_low, mirrored_high = mirrored(low, -1.0), mirrored(high, -1.0)
-    moves, pulls = mirrored(low_moves, 1.0), mirrored(high_moves, 1.0)
-    first, second = mirrored(lower, 1.0), mirrored(upper, 1.0)
-    if kind == EXPONENTIAL:
-        curve_exponential(high, upper, high_moves, low, lower, low_moves, high_product)
-        curve_exponential(mirrored_low, first, moves, mirrored_high, second, pulls, pulled)
-    else:
-        curve(high, upper, high_moves, low, lower, low_moves, edge, width, scale, high_product)
-        curve(mirrored_low, first, moves, mirrored_high, second, pulls, edge, width, scale, pulled)
-    for j in range(len(low)):
-        low_product[j] += pulled[len(low) - 1 - j]
+    for step in (-1, 1):
+        own, own_factor, moves, met, beyond = low, lower, low_moves, counts[2], counts[3]
+        other, other_factor, pulls, product = high, upper, high_moves, low_product
+        if step > 0:
+            own, own_factor, moves, met, beyond = high, upper, high_moves, counts[0], counts[1]
+            other, other_factor, pulls, product = low, lower, low_moves, high_product
+        if shape[0] == EXPONENTIAL:
+            curve_exponential(step, own, own_factor, moves, other, other_factor, pulls, product)
+        else:
+            curve(step, own_factor, moves, met, beyond, other_factor, pulls, shape[3], sums, product)
 
 
 @kernel
-def taken(values: FloatArray, order: IntArray) -> FloatArray:
-    """Give the values in this order."""
-    result = np.empty(len(order))
-    for place in range(len(order)):
-        result[place] = values[order[place]]
-    return result
-
-
-@kernel
-def all_long(
-    scores: FloatArray,
-    weights: FloatArray,
-    order: IntArray,
-    shape: tuple[int, float, float, float],
-    grad: FloatArray,
-) -> float:
-    """Sum over i, j of weights[i] * phi(scores[i] - scores[j]); `order` lists items, highest score first."""
-    n = len(order)
-    z, upper, lower = taken(scores, order), taken(weights, order), np.ones(n)
-    pushed, pulled = np.zeros(n), np.zeros(n)
-    value = cross(z, upper, z, lower, shape, pushed, pulled)
+def all_long(scores: FloatArray, weights: FloatArray, shape: Shape, space: Space, grad: FloatArray) -> float:
+    """Sum over i, j of weights[i] * phi(scores[i] - scores[j])."""
+    n, order = len(scores), listed(scores, shape[0], space)
+    z, upper, lower, moved = (
+        space.places[0, :n],
+        space.places[1, :n],
+        space.places[2, :n],
+        space.places[3, :n],
+    )
     for place in range(n):
-        grad[order[place]] = pushed[place] + pulled[place]
+        z[place], upper[place] = scores[order[place]], weights[order[place]]
+        lower[place], moved[place] = 1.0, 0.0
+    count(z, z, shape, space.counts)
+    value = cross(z, upper, z, lower, shape, space.counts, space.sums, moved, moved)
+    for place in range(n):
+        grad[order[place]] = moved[place]
     return value
 
 
@@ -115,17 +147,37 @@ def all_long_product(
     scores: FloatArray,
     weights: FloatArray,
     vector: FloatArray,
-    order: IntArray,
-    shape: tuple[int, float, float, float],
+    shape: Shape,
+    space: Space,
     product: FloatArray,
 ) -> None:
     """Hessian of `all_long` times the vector."""
-    n = len(order)
-    z, upper, lower, moves = taken(scores, order), taken(weights, order), np.ones(n), taken(vector, order)
-    own, other = np.zeros(n), np.zeros(n)
-    cross_product(z, upper, moves, z, lower, moves, shape, own, other)
+    n, order = len(scores), listed(scores, shape[0], space)
+    z, upper, lower, moved = (
+        space.places[0, :n],
+        space.places[1, :n],
+        space.places[2, :n],
+        space.places[3, :n],
+    )
+    moves = space.places[4, :n]
     for place in range(n):
-        product[order[place]] = own[place] + other[place]
+        z[place], upper[place] = scores[order[place]], weights[order[place]]
+        lower[place], moved[place], moves[place] = 1.0, 0.0, vector[order[place]]
+    count(z, z, shape, space.counts)
+    cross_product(z, upper, moves, z, lower, moves, shape, space.counts, space.sums, moved, moved)
+    for place in range(n):
+        product[order[place]] = moved[place]
+
+
+@kernel
+def highest_bit(codes: IntArray) -> int:
+    """Highest bit set in any code; -1 if there is only one level."""
+    most, bit = 0, -1
+    for i in range(len(codes)):
+        most = max(most, codes[i])
+    while most >> (bit + 1):
+        bit += 1
+    return bit
 
 
 @kernel
@@ -150,23 +202,44 @@ def halve(order: IntArray, codes: IntArray, bit: int, start: int, spare: IntArra
 
 
 @kernel
-def factors(
-    weights: FloatArray, levels: FloatArray, low: IntArray, high: IntArray, top: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Give the factors of the pair weights weights[i] * min(levels[i] - levels[j], top), top = 1 or infinity.
+def taken(values: FloatArray, items: IntArray, result: FloatArray) -> None:
+    """Fill the result with the items' values."""
+    for place in range(len(items)):
+        result[place] = values[items[place]]
 
-    Below a finite top: one product, upper = weights, lower = 1. Else upper[i] = weights[i] * (levels[i] - b)
-    with lower 1, and weights[i] with b - levels[j], where b is between the halves: nothing is subtracted.
+
+@kernel
+def spread(values: FloatArray, items: IntArray, result: FloatArray) -> None:
+    """Add the values to the items'."""
+    for place in range(len(items)):
+        result[items[place]] += values[place]
+
+
+@kernel
+def factors(
+    weights: FloatArray,
+    levels: FloatArray,
+    high: IntArray,
+    low: IntArray,
+    top: float,
+    number: int,
+    upper: FloatArray,
+    lower: FloatArray,
+) -> None:
+    """Fill factors of the pair weights weights[i] * min(levels[i] - levels[j], top), top = 1 or infinity.
+
+    Below a finite top: one product, upper = weights, lower = 1. Else number 0 has upper[i] = weights[i] *
+    (levels[i] - b) and lower 1, number 1 has weights[i] and b - levels[j], where b is between the halves:
+    nothing is subtracted.
     """
-    upper, lower, border = np.empty(len(high)), np.ones(len(low)), np.inf
+    border = np.inf
     for i in range(len(high)):
         border = min(border, levels[high[i]])
     for i in range(len(high)):
-        upper[i] = weights[high[i]] * (min(levels[high[i]] - border, top) if top == np.inf else top)
-    if top == np.inf:
-        for j in range(len(low)):
-            lower[j] = border - levels[low[j]]
-    return upper, lower, taken(weights, high)
+        gap = levels[high[i]] - border if top == np.inf else top
+        upper[i] = weights[high[i]] * (gap if number == 0 else 1.0)
+    for j in range(len(low)):
+        lower[j] = 1.0 if number == 0 else border - levels[low[j]]
 
 
 @kernel
@@ -176,31 +249,33 @@ def graded_long(
     levels: FloatArray,
     codes: IntArray,
     top: float,
-    ranked: IntArray,
-    shape: tuple[int, float, float, float],
+    shape: Shape,
+    space: Space,
     grad: FloatArray,
 ) -> float:
     """Sum over levels[i] > levels[j] of the pair's weight times phi(scores[i] - scores[j]).
 
     `codes` numbers the levels from 0; pairs are split by the highest bit in which their codes differ.
     """
-    order, spare, value = ranked.copy(), np.empty(len(ranked), np.int64), 0.0
+    order, counts, sums, value = listed(scores, shape[0], space), space.counts, space.sums, 0.0
+    z, upper, lower, moved = space.places[0], space.places[1], space.places[2], space.places[3]
     grad[:] = 0.0
     for bit in range(highest_bit(codes), -1, -1):
-        start = 0
-        while start < len(order):
-            middle, end = halve(order, codes, bit, start, spare)
-            low, high, start = order[start:middle], order[middle:end], end
-            if len(low) == 0 or len(high) == 0:
+        end = 0
+        while end < len(order):
+            start = end
+            middle, end = halve(order, codes, bit, start, counts[0])
+            if middle in (start, end):
                 continue
-            upper, lower, whole = factors(weights, levels, low, high, top)
-            z, y = taken(scores, high), taken(scores, low)
-            pushed, pulled, ones = np.zeros(len(high)), np.zeros(len(low)), np.ones(len(low))
-            value += cross(z, upper, y, ones, shape, pushed, pulled)
-            if top == np.inf:
-                value += cross(z, whole, y, lower, shape, pushed, pulled)
-            spread(pushed, high, grad)
-            spread(pulled, low, grad)
+            low, high = slice(start, middle), slice(middle, end)
+            taken(scores, order[start:end], z[start:end])
+            moved[start:end] = 0.0
+            count(z[high], z[low], shape, counts)
+            for number in range(2 if top == np.inf else 1):
+                factors(weights, levels, order[high], order[low], top, number, upper[high], lower[low])
+                halves = z[high], upper[high], z[low], lower[low]
+                value += cross(*halves, shape, counts, sums, moved[high], moved[low])
+            spread(moved[start:end], order[start:end], grad)
     return value
 
 
@@ -212,58 +287,117 @@ def graded_long_product(
     codes: IntArray,
     top: float,
     vector: FloatArray,
-    ranked: IntArray,
-    shape: tuple[int, float, float, float],
+    shape: Shape,
+    space: Space,
     product: FloatArray,
 ) -> None:
     """Hessian of `graded_long` times the vector."""
-    order, spare = ranked.copy(), np.empty(len(ranked), np.int64)
+    order, counts, sums = listed(scores, shape[0], space), space.counts, space.sums
+    z, upper, lower, moved = space.places[0], space.places[1], space.places[2], space.places[3]
+    moves = space.places[4]
     product[:] = 0.0
     for bit in range(highest_bit(codes), -1, -1):
-        start = 0
-        while start < len(order):
-            middle, end = halve(order, codes, bit, start, spare)
-            low, high, start = order[start:middle], order[middle:end], end
-            if len(low) == 0 or len(high) == 0:
+        end = 0
+        while end < len(order):
+            start = end
+            middle, end = halve(order, codes, bit, start, counts[0])
+            if middle in (start, end):
                 continue
-            upper, lower, whole = factors(weights, levels, low, high, top)
-            z, y, a, b = taken(scores, high), taken(scores, low), taken(vector, high), taken(vector, low)
-            own, other, ones = np.zeros(len(high)), np.zeros(len(low)), np.ones(len(low))
-            cross_product(z, upper, a, y, ones, b, shape, own, other)
-            if top == np.inf:
-                cross_product(z, whole, a, y, lower, b, shape, own, other)
-            spread(own, high, product)
-            spread(other, low, product)
+            low, high = slice(start, middle), slice(middle, end)
+            taken(scores, order[start:end], z[start:end])
+            taken(vector, order[start:end], moves[start:end])
+            moved[start:end] = 0.0
+            count(z[high], z[low], shape, counts)
+            for number in range(2 if top == np.inf else 1):
+                factors(weights, levels, order[high], order[low], top, number, upper[high], lower[low])
+                halves = z[high], upper[high], moves[high], z[low], lower[low], moves[low]
+                cross_product(*halves, shape, counts, sums, moved[high], moved[low])
+            spread(moved[start:end], order[start:end], product)
 
 
 @kernel
-def highest_bit(codes: IntArray) -> int:
-    """Highest bit set in any code; -1 if there is only one level."""
-    most, bit = 0, -1
-    for i in range(len(codes)):
-        most = max(most, codes[i])
-    while most >> (bit + 1):
-        bit += 1
-    return bit
+def all_chunk(
+    scores: FloatArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    limit: int,
+    shape: Shape,
+    space: Space,
+    values: FloatArray,
+    grad: FloatArray,
+) -> None:
+    """All pairs, in queries of more than `limit` rows."""
+    for q in range(first, last):
+        a, b = offsets[q], offsets[q + 1]
+        if b - a > limit:
+            values[q] = all_long(scores[a:b], weights[a:b], shape, space, grad[a:b])
 
 
 @kernel
-def spread(values: FloatArray, places: IntArray, result: FloatArray) -> None:
-    """Add values at these places."""
-    for i in range(len(places)):
-        result[places[i]] += values[i]
+def graded_chunk(
+    scores: FloatArray,
+    weights: FloatArray,
+    levels: FloatArray,
+    codes: IntArray,
+    top: float,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    limit: int,
+    shape: Shape,
+    space: Space,
+    values: FloatArray,
+    grad: FloatArray,
+) -> None:
+    """Graded pairs, in queries of more than `limit` rows."""
+    for q in range(first, last):
+        a, b = offsets[q], offsets[q + 1]
+        if b - a > limit:
+            pairs = weights[a:b], levels[a:b], codes[a:b], top
+            values[q] = graded_long(scores[a:b], *pairs, shape, space, grad[a:b])
 
 
 @kernel
-def mend(order: IntArray, scores: FloatArray, budget: int) -> bool:
-    """Sort a nearly sorted order, highest score first, by insertion; False if that takes too many moves."""
-    for place in range(1, len(order)):
-        item, to = order[place], place
-        while to > 0 and scores[order[to - 1]] < scores[item]:
-            order[to] = order[to - 1]
-            to -= 1
-        order[to] = item
-        budget -= place - to
-        if budget < 0:
-            return False
-    return True
+def all_product_chunk(
+    scores: FloatArray,
+    weights: FloatArray,
+    vector: FloatArray,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    limit: int,
+    shape: Shape,
+    space: Space,
+    product: FloatArray,
+) -> None:
+    """Hessian products of `all_chunk`."""
+    for q in range(first, last):
+        a, b = offsets[q], offsets[q + 1]
+        if b - a > limit:
+            all_long_product(scores[a:b], weights[a:b], vector[a:b], shape, space, product[a:b])
+
+
+@kernel
+def graded_product_chunk(
+    scores: FloatArray,
+    weights: FloatArray,
+    levels: FloatArray,
+    codes: IntArray,
+    top: float,
+    vector: FloatArray,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    limit: int,
+    shape: Shape,
+    space: Space,
+    product: FloatArray,
+) -> None:
+    """Hessian products of `graded_chunk`."""
+    for q in range(first, last):
+        a, b = offsets[q], offsets[q + 1]
+        if b - a > limit:
+            pairs = weights[a:b], levels[a:b], codes[a:b], top
+            graded_long_product(scores[a:b], *pairs, vector[a:b], shape, space, product[a:b])
