@@ -5,9 +5,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import metrics, reading, startup, surrogates, tables, training
+from benchmarks import choice, metrics, reading, startup, surrogates, tables, training
 
 SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
+    "choice": choice.run,
     "metrics": metrics.run,
     "reading": reading.run,
     "startup": startup.run,

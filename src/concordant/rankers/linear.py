@@ -111,7 +111,7 @@ class LinearRanker(LinearModel):
         self,
         metric: Any = "ndcg@10",
         surrogate: Any = "auto",
-        alpha: float = 1e-3,
+        alpha: float = 0.1,
         *,
         fit_scale: bool = True,
         assume: str | None = None,

@@ -25,6 +25,7 @@ from concordant.types import FloatArray, IntArray
 __all__ = ["collect", "curve", "curve_exponential", "fold", "meet"]
 
 FAR = 16.0  # widths past the window at which running sums begin anew: differences of them lose one digit
+WIDEST = 1e100  # the same where the window has no width, so that nothing is ever lost: squares stay doubles
 
 
 @kernel
@@ -80,6 +81,7 @@ def collect(
     top, first = (0, 0) if step > 0 else (n - 1, m - 1)
     # Of the sources taken out: sums of weights and of weights * (z - level), and the last z, their level.
     gone, away, level = 0.0, 0.0, 0.0
+    limit = FAR * width if width - edge > -edge else WIDEST
     start, base = 0, 0
     while start < n:
         for s in range(base, beyond[top + step * start]):
@@ -87,7 +89,7 @@ def collect(
             away, gone, level = away + gone * (level - z), gone + weights[first + step * s], z
         base, stop = beyond[top + step * start], start + 1
         lead = turn * sources[first + step * base] if base < m else -math.inf
-        while stop < n and not (lead - turn * receivers[top + step * stop]) + edge > FAR * width:
+        while stop < n and not (lead - turn * receivers[top + step * stop]) + edge > limit:
             stop += 1
         run(step, sources, weights, base, met[top + step * (stop - 1)], sums)
         block, out = (start, stop), (gone, away, level)
