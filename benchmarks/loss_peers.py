@@ -66,7 +66,7 @@ def allrank(grades: np.ndarray) -> list[LossPeer]:
 
     kinds = (
         (None, ("preorder", "logistic"), ""),
-        ("lambdaRank_scheme", None, ", weighing_scheme='lambdaRank'"),
+        ("lambdaRank_scheme", None, ", weighing_scheme='lambdaRank_scheme'"),
     )
     return [
         LossPeer(

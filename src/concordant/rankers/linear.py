@@ -38,7 +38,7 @@ class LinearRanker(LinearModel):
     """Linear ranker: name the metric; the loss that is consistent with it is minimised.
 
     Minimises, over w, the mean over queries of the surrogate at scores X @ w, given the metric's standardized
-    labels, plus alpha/2 |w|^2.
+    labels, plus alpha/2 times the squared length of w.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ PART_ROWS = 1000
 
 
 class LinearObjective:
-    """Summed values of a loss at scores X @ w, plus alpha/2 |w|^2.
+    """Summed values of a loss at scores X @ w, plus alpha/2 times the squared length of w.
 
     One pass over X gives value and gradient: block by block, scores, loss and pulled-back gradient.
 

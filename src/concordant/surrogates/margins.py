@@ -41,7 +41,7 @@ class Margin:
     flat_from
         The smallest t from which the slope is 0; infinite if there is none.
     lipschitz
-        The largest |slope|; infinite if there is none.
+        The steepest slope, without its sign; infinite if there is none.
     smoothness
         The largest change of slope per unit of t; infinite if there is none.
     """
