@@ -190,6 +190,10 @@ def test_errors_of_the_theory():
         minimiser("ndcg", PlackettLuce(), exhibited().distribution)
     with pytest.raises(ParameterError, match="n_outcomes"):
         search("ndcg", [Squared()], n_outcomes=3, parts=2)
+    with pytest.raises(ParameterError, match="smooth"):
+        minimiser("ndcg", Preorder(margin="hinge"), exhibited().distribution)
+    with pytest.raises(ParameterError, match="at least one"):
+        search("ndcg", [])
     with pytest.raises(ParameterError, match="n_seeds"):
         run(n_seeds=0)
     with pytest.raises(ParameterError, match="sizes"):

@@ -531,8 +531,7 @@ def test_preferences_in_any_row_order():
 
 def test_permutations():
     observed = orders(y, qid)
-    model = LinearRanker("zero_one", **EXACT).fit(X, observed, qid=qid)
-    assert model.surrogate_ == PlackettLuce()
+    model = LinearRanker("zero_one", PlackettLuce(), **EXACT).fit(X, observed, qid=qid)
     assert model.basis_ == "order_preserving"
     assert -1 < model.score(X, observed, qid=qid) < 0
     with pytest.warns(GuaranteeWarning, match="order_preserving"):
@@ -731,7 +730,8 @@ ROWS = {
         LabelError,
         "preorder reads grades, not Preferences",
     ),
-    "grades, but permutations": ({"metric": "zero_one"}, LabelError, "plackett_luce reads Permutations"),
+    "no permutations": ({"metric": "zero_one"}, LabelError, "reads Permutations, not ndarray"),
+    "no orders": ({"surrogate": "plackett_luce"}, LabelError, "plackett_luce reads Permutations, not ndarray"),
     "no permutation": ({"y": Permutations(0 * y + 1), "metric": "zero_one"}, LabelError, "has positions"),
 }  # fmt: skip
 

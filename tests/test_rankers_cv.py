@@ -83,6 +83,20 @@ def test_the_path_equals_cold_fits(surrogate, solver):
         np.testing.assert_allclose(scores, cold.predict(X), atol=0.02 * np.ptp(scores))
 
 
+def test_each_fit_begins_where_the_last_one_ended(monkeypatch):
+    begun, ended, solved = [], [], LinearRanker.solved
+
+    def caught(self, problem, alpha, start):
+        begun.append(start.tolist())
+        solution = solved(self, problem, alpha, start)
+        ended.append(solution.w.tolist())
+        return solution
+
+    monkeypatch.setattr(LinearRanker, "solved", caught)
+    LinearRankerCV(alphas=ALPHAS).fit(X, y, qid=qid, validation=HELD)
+    assert begun == [[0.0] * 5, *ended[:-1]]
+
+
 def test_the_choice_equals_brute_force():
     model = LinearRankerCV("ndcg@5", alphas=ALPHAS, cv=3, tol=1e-12).fit(X, y, qid=qid)
     splits = list(Queries.from_ids(qid).folds(3))
@@ -209,11 +223,11 @@ def observed_orders():
 
 
 LABELS = {
-    "grades": ("ndcg@5", lambda: cc.Grades(y)),
-    "list": ("ndcg@5", y.tolist),
-    "polars": ("ndcg@5", lambda: pl.Series(y)),
-    "preferences": ("pd", better_first),
-    "permutations": ("zero_one", observed_orders),
+    "grades": ({"metric": "ndcg@5"}, lambda: cc.Grades(y)),
+    "list": ({"metric": "ndcg@5"}, y.tolist),
+    "polars": ({"metric": "ndcg@5"}, lambda: pl.Series(y)),
+    "preferences": ({"metric": "pd", "assume": "low_noise"}, better_first),
+    "permutations": ({"metric": "zero_one", "surrogate": "plackett_luce"}, observed_orders),
 }
 
 
@@ -224,14 +238,12 @@ LABELS = {
     ids=["array", "Queries", "text", "pandas"],
 )
 def test_labels_and_ids_go_through_folds(kind, ids):
-    metric, make = LABELS[kind]
-    model = LinearRankerCV(metric, alphas=[1.0, 0.1], cv=3, assume="low_noise").fit(X, make(), qid=ids)
+    parameters, make = LABELS[kind]
+    model = LinearRankerCV(alphas=[1.0, 0.1], cv=3, **parameters).fit(X, make(), qid=ids)
     splits = list(Queries.from_ids(qid).folds(3))
-    labels = cc.Grades(y) if metric == "ndcg@5" else make()
+    labels = cc.Grades(y) if parameters["metric"] == "ndcg@5" else make()
     for fold, (train, test) in enumerate(splits):
-        one = LinearRanker(metric, alpha=1.0, assume="low_noise").fit(
-            X[train], labels.take(train), qid=qid[train]
-        )
+        one = LinearRanker(alpha=1.0, **parameters).fit(X[train], labels.take(train), qid=qid[train])
         assert model.scores_[0, fold] == one.score(X[test], labels.take(test), qid=qid[test])
 
 
@@ -421,7 +433,7 @@ def test_a_bad_validation_set_is_named_before_any_fit(name, monkeypatch):
 def test_the_only_order_cannot_be_cut():
     order = Permutations(np.arange(len(X)) + 1)
     with pytest.raises(ParameterError, match="cannot be cut"):
-        LinearRankerCV("zero_one", cv=3).fit(X, order)
+        LinearRankerCV("zero_one", "plackett_luce", cv=3).fit(X, order)
 
 
 # ---------------------------------------------------------------- real data

@@ -153,6 +153,26 @@ def test_offsets_and_targets_must_agree():
         Squared()([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], qid=[1, 1])
 
 
+def test_a_bound_loss_refuses_arrays_of_other_lengths():
+    """Its kernels would read and write beyond them."""
+    loss = Squared().bind([1.0, 2.0], [0, 2])
+    with pytest.raises(LengthMismatchError, match="scores has 1 entries"):
+        loss.value_and_grad(np.zeros(1))
+    with pytest.raises(LengthMismatchError, match="vector has 3 entries"):
+        loss.hessian_product(np.zeros(2), np.zeros(3))
+
+
+@pytest.mark.parametrize("offsets", [[], [1, 2], [0, 5, 2], [0.0, 2.0], 2])
+def test_offsets_cut_the_rows(offsets):
+    with pytest.raises(ParameterError, match="offsets"):
+        Squared().bind([1.0, 2.0], np.array(offsets))
+
+
+def test_a_margin_is_shown_by_its_name():
+    shown = "Pairwise(margin=margin('huber_hinge(0.25)'), normalize=False)"
+    assert repr(Pairwise("huber_hinge(0.25)")) == shown
+
+
 def test_text_is_no_number():
     with pytest.raises(NotNumericError, match="targets must be numeric, but row 1 is 'good'"):
         Softmax()([0.0, 1.0], np.array([1.0, "good"], dtype=object))

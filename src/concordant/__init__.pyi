@@ -1,6 +1,7 @@
 from . import decoders as decoders
 from . import evaluation as evaluation
 from . import metrics as metrics
+from . import solvers as solvers
 from . import surrogates as surrogates
 from . import theory as theory
 from .exceptions import ConcordantError as ConcordantError

@@ -152,7 +152,10 @@ class NoStandardizationError(ConcordantError):
 
 
 class GuaranteeWarning(UserWarning):
-    """Training goes on, but what it is consistent with rests on a condition, or on nothing."""
+    """Training goes on, but that it optimises the metric rests on a condition, or on nothing.
+
+    A surrogate that is not consistent (preorder, hinge) is the caller's own choice: `basis_` tells.
+    """
 
 
 class MalformedLineError(ConcordantError):

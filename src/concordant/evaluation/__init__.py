@@ -1,5 +1,9 @@
 """What was measured, and how sure one can be of it: paired tests, and the experiments of papers run again."""
 
-from concordant.evaluation.significance import Comparison, Paired, against_best, holm, paired
+import lazy_loader
 
-__all__ = ["Comparison", "Paired", "against_best", "holm", "paired"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["consistency", "plots", "populations", "reproduction", "significance"],
+    submod_attrs={"significance": ["Comparison", "Paired", "against_best", "holm", "paired"]},
+)

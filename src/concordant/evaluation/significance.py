@@ -11,6 +11,7 @@ import numpy as np
 
 from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError
 from concordant.supervision.columns import check_column, check_lengths
+from concordant.supervision.synthetic.items import check_counts
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["Comparison", "Paired", "against_best", "holm", "paired"]
@@ -106,8 +107,7 @@ def paired(a: ArrayLike, b: ArrayLike, *, n_flips: int = 10_000, seed: int = 0) 
             row = int(np.argmax(np.isinf(values)))
             count = int(np.isinf(values).sum())
             raise NonFiniteError(name, float(values[row]), f"query {row}", count, "values are finite or NaN.")
-    if n_flips < 1:
-        raise ParameterError("n_flips", n_flips, "a whole number >= 1")
+    check_counts(n_flips=n_flips)
     known = ~(np.isnan(first) | np.isnan(second))
     differences = first[known] - second[known]
     mean = float(differences.mean()) if differences.size else float("nan")
@@ -188,8 +188,8 @@ def against_best(
 ) -> dict[str, Comparison]:
     """Compare each ranker with the one of highest mean, by paired t-tests with Holm's correction.
 
-    The best is chosen on the same queries, so it is flattered: of eight rankers that are equally good one or
-    more is marked in about one experiment of eight, and not in one of twenty (two rankers: one of twenty). A
+    The best is chosen on the same queries, so it is flattered: equally good rankers
+    are marked in more experiments than `level` says. A
     ranker that is not marked may still be worse.
 
     Parameters

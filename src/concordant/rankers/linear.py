@@ -60,7 +60,7 @@ class LinearRanker(LinearModel):
         Stop when the objective is, by estimate, above its optimum by at most this share of its value at
         weights 0.
     max_iter
-        Most iterations; epochs of "sgd".
+        Most iterations; None: 500 of "lbfgs", 100 of "newton", 20 epochs of "sgd".
     warm_start
         Begin where the last fit ended.
     callback
@@ -117,7 +117,7 @@ class LinearRanker(LinearModel):
         assume: str | None = None,
         solver: str = "lbfgs",
         tol: float = 1e-6,
-        max_iter: int = 500,
+        max_iter: int | None = None,
         warm_start: bool = False,
         callback: Any = None,
         random_state: int = 0,
@@ -150,7 +150,8 @@ class LinearRanker(LinearModel):
         Parameters
         ----------
         X
-            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse; float32 is not copied.
+            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse. Not copied, float32
+            either, where the rows of each query are adjacent and the ids ascend.
         y
             One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one).
         qid
@@ -169,6 +170,8 @@ class LinearRanker(LinearModel):
         """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
         for name, kind, least in (("alpha", Real, 0), ("tol", Real, 0), ("max_iter", Integral, 1)):
             value = getattr(self, name)
+            if name == "max_iter" and value is None:
+                continue
             if not (isinstance(value, kind) and least <= float(value) < np.inf):
                 whole = "whole" if kind is Integral else "finite"
                 raise ParameterError(name, value, f"a {whole} number >= {least}")
@@ -215,7 +218,9 @@ class LinearRanker(LinearModel):
 
     def solved(self, problem: Problem, alpha: float, start: FloatArray) -> Solution:
         """Minimise at this penalty."""
-        solver, options = SOLVERS[self.solver], {"tol": self.tol, "max_iter": int(self.max_iter)}
+        solver, options = SOLVERS[self.solver], {"tol": self.tol}
+        if self.max_iter is not None:
+            options["max_iter"] = int(self.max_iter)
         if self.solver == "sgd":
             options["seed"] = self.random_state
         title = f"{problem.surrogate.name}, alpha={alpha:g}"

@@ -90,7 +90,7 @@ class LinearRankerCV(LinearModel):
         assume: str | None = None,
         solver: str = "lbfgs",
         tol: float = 1e-6,
-        max_iter: int = 500,
+        max_iter: int | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -159,7 +159,9 @@ class LinearRankerCV(LinearModel):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             problem = ranker.problem(recipe, *rows.take(train))
-        return Try(problem, Rows(*rows[:3]).take(test))
+        held = rows.take(test)
+        counts = held.query_weight is None or np.any(held.query_weight)
+        return Try(problem, held if counts else held._replace(query_weight=None))
 
     def search(self, ranker: LinearRanker, metric: Metric, tries: Iterator[Try]) -> dict[int, Solution]:
         """Fill `scores_`; the last solution of each penalty."""
@@ -171,7 +173,7 @@ class LinearRankerCV(LinearModel):
                     for number, solution in enumerate(self.path(ranker, problem)):
                         solutions[number] = solution
                         scores = LinearScorer(held.X).all_scores(solution.w / problem.scale)
-                        value = mean_score(metric, held.y, scores, held.qid)
+                        value = mean_score(metric, held.y, scores, held.qid, held.query_weight)
                         self.scores_[number, fold] = value
                         step(f"alpha={self.alphas_[number]:g}: {value:.4f}")
                         pass_on_interrupt(solution)
@@ -201,7 +203,9 @@ class LinearRankerCV(LinearModel):
 
 def checked_alphas(alphas: Iterable[float]) -> FloatArray:
     """Penalties, largest first, without repeats."""
-    values = check_column(list(alphas) if isinstance(alphas, (tuple, set)) else alphas, "alphas")
+    if not isinstance(alphas, Iterable) or isinstance(alphas, str):
+        raise ParameterError("alphas", alphas, "a list of finite numbers >= 0")
+    values = check_column(list(alphas), "alphas")
     if not (values.size and np.isfinite(values).all() and (values >= 0).all()):
         raise ParameterError("alphas", alphas, "a list of finite numbers >= 0")
     return np.unique(values)[::-1]

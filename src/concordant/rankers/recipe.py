@@ -20,7 +20,7 @@ __all__ = ["AUTO", "chosen_surrogate", "training_labels"]
 
 # By measurement: `python -m benchmarks choice` trains every surrogate for every metric on the LETOR sets, the
 # penalty chosen on validation queries; its tables stand in benchmarks/results/choice.md. The differences are
-# small: within one percent, and on synthetic preferences and orders below the noise.
+# small: within two percent, and on synthetic preferences and orders below the noise.
 AUTO: Mapping[str, Surrogate] = {
     "dcg": Softmax(),
     "ndcg": Softmax(),
@@ -35,6 +35,7 @@ AUTO: Mapping[str, Surrogate] = {
     "zero_one": Squared(),
 }
 OTHERWISE = Softmax()
+ORDERS = "order_preserving"  # the condition under which the likelihood of an order is consistent
 
 
 def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
@@ -56,7 +57,10 @@ def training_labels(
     if loss.reads == "grades":
         return queries.gather(labels.values), NOTHING
     if loss.reads == "positions":
-        return labels.grouped(queries).astype(float), "order_preserving"
+        basis = ORDERS if metric.name == "zero_one" else NOTHING
+        if assume != basis:
+            warn_of(metric, basis)
+        return labels.grouped(queries).astype(float), basis
     targets, basis = usable_targets(metric, labels, queries, assume)
     if basis != EVERY and assume is None:
         warn_of(metric, basis)
@@ -81,7 +85,7 @@ def permuted(y: Any, loss: Surrogate) -> Permutations:
 def warn_of(metric: Metric, basis: str) -> None:
     """Say that training is consistent only under a condition, or not at all."""
     if basis == NOTHING:
-        text = f"{metric} has no standardization: its stand-in gives no guarantee (see cc.standardize)"
+        text = f"nothing guarantees that this training optimises {metric} (see cc.standardize)"
     else:
         text = f"training for {metric} is consistent only under {basis}; assume={basis!r} says that you know"
     warnings.warn(text, GuaranteeWarning, stacklevel=5)  # the caller of fit

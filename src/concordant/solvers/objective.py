@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from concordant._segments import run_chunks
+from concordant.exceptions import LengthMismatchError, ShapeError
 from concordant.scorers.linear import LinearScorer
 from concordant.supervision.columns import frozen
 from concordant.surrogates.surrogate import Loss
@@ -41,6 +42,10 @@ class LinearObjective:
         self.scorer = LinearScorer(X)
         self.n_features = self.scorer.n_features
         self.scale = np.ones(self.n_features) if scale is None else scale
+        if self.scorer.n_rows != int(loss.offsets[-1]):  # kernels do not look
+            raise LengthMismatchError("the loss", int(loss.offsets[-1]), self.scorer.n_rows)
+        if self.scale.shape != (self.n_features,):
+            raise ShapeError("scale", self.scale.shape, f"one number for each of {self.n_features} features")
         self.n_gradients = 0
         self.scores = np.zeros(self.scorer.n_rows)  # of the weights evaluated last
         self.moves = np.zeros(self.scorer.n_rows)  # change of the scores along the last direction

@@ -152,11 +152,11 @@ class Preferences:
         >>> Preferences(better=[0, 2], worse=[1, 3], n_rows=4).take([3, 2]).better.tolist()
         [1]
         """
-        number = np.full(self.n_rows, -1)
-        number[rows] = np.arange(len(rows))
+        chosen, number = np.arange(self.n_rows)[rows], np.full(self.n_rows, -1)
+        number[chosen] = np.arange(len(chosen))
         better, worse = number[self.better], number[self.worse]
         kept = (better >= 0) & (worse >= 0)
-        return Preferences(better[kept], worse[kept], len(rows), self.weights[kept])
+        return Preferences(better[kept], worse[kept], len(chosen), self.weights[kept])
 
     def grouped(self, queries: Queries) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
         """Give (better, worse, weights, offsets): sorted rows, the preferences of each query adjacent."""

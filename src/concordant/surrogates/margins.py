@@ -22,7 +22,7 @@ CLIP, LOGISTIC, EXPONENTIAL = 0, 1, 2  # kinds of formula, as kernels read them
 NO_WIDTH = 2.0**-200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Margin:
     """A non-increasing convex function of a score difference, and what is true of it.
 
@@ -119,6 +119,9 @@ class Margin:
     def __str__(self) -> str:
         return self.name
 
+    def __repr__(self) -> str:
+        return f"margin({self.name!r})"
+
 
 def huber_hinge(h: float = 0.5) -> Margin:
     """Hinge whose corner is rounded over [1 - h, 1 + h]: 0 above, (1 + h - t)^2 / 4h within, 1 - t below.
@@ -127,7 +130,7 @@ def huber_hinge(h: float = 0.5) -> Margin:
     ([2.0, 0.125, 0.0], True)
     """
     if not (isinstance(h, numbers.Real) and 1e-100 < float(h) < 1e100):
-        raise ParameterError("h", h, "a finite number > 0")
+        raise ParameterError("h", h, "a finite number > 0, from 1e-100 to 1e100")
     width = float(h)
     return Margin(
         name="huber_hinge" if width == 0.5 else f"huber_hinge({width!r})",
@@ -136,7 +139,6 @@ def huber_hinge(h: float = 0.5) -> Margin:
         width=2.0 * width,
         scale=0.25 / width,
         flat_from=1.0 + width,
-        falls_at_zero=True,
         smoothness=0.5 / width,
     )
 

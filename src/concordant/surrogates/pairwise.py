@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LONG", "Pairwise", "Preorder"]
 
-LONG = 256  # from here on sorting and sweeping is faster than comparing every pair (`benchmarks surrogates`)
+LONG = 256  # about where sweeping overtakes comparing every pair; preorder later (`benchmarks surrogates`)
 HIGHEST_EXP2 = 1000  # above, 2^grade leaves the doubles
 
 

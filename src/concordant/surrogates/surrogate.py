@@ -44,20 +44,28 @@ class Loss(ABC):
     ) -> None:
         """Fill the (generalised) Hessian times `vector` in the rows of queries `first` to `last`."""
 
-    def value_and_grad(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def value_and_grad(self, scores: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """One value per query, one gradient entry per row; chunks of queries run on threads."""
-        values, grad, read = np.zeros(len(self.offsets) - 1), np.empty(len(scores)), frozen(scores)
+        read = self.per_row(scores, "scores")
+        values, grad = np.zeros(len(self.offsets) - 1), np.empty(len(read))
         run_chunks(self.offsets, lambda first, last: self.chunk(read, first, last, values, grad))
         return values, grad
 
-    def hessian_product(self, scores: FloatArray, vector: FloatArray) -> FloatArray:
+    def hessian_product(self, scores: ArrayLike, vector: ArrayLike) -> FloatArray:
         """Hessian of the summed values at `scores`, times the vector."""
-        product, read, direction = np.empty(len(scores)), frozen(scores), frozen(vector)
+        read, direction = self.per_row(scores, "scores"), self.per_row(vector, "vector")
+        product = np.empty(len(read))
         run_chunks(
             self.offsets,
             lambda first, last: self.product_chunk(read, direction, first, last, product),
         )
         return product
+
+    def per_row(self, values: ArrayLike, name: str) -> FloatArray:
+        """Give one number per row: compiled kernels would read and write beyond a shorter array."""
+        column = np.asarray(values, dtype=np.float64)
+        check_lengths("the queries", int(self.offsets[-1]), **{name: column})
+        return frozen(column)
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class Surrogate(ABC):
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Give the loss of checked targets, with one weight >= 0 per row."""
 
-    def bind(self, targets: ArrayLike, offsets: IntArray, weights: FloatArray | None = None) -> Loss:
+    def bind(self, targets: ArrayLike, offsets: ArrayLike, weights: ArrayLike = None) -> Loss:
         """Give the loss on these targets, rows of each query adjacent.
 
         Parameters
@@ -119,16 +127,16 @@ class Surrogate(ABC):
         targets
             One finite number per row, >= 0 unless the surrogate is `signed`.
         offsets
-            Where each query starts.
+            Where each query starts, and last the number of rows.
         weights
             One number >= 0 per row: how much the row's term counts; None: 1.
         """
-        checked = check_column(targets, "targets")
-        n_rows = int(offsets[-1])
+        checked, edges = check_column(targets, "targets"), check_offsets(offsets)
+        n_rows = int(edges[-1])
         check_lengths("the queries", n_rows, targets=checked, weights=weights)
         self.check_targets(checked)
         shares = np.ones(n_rows) if weights is None else check_nonnegative(weights, "weights", "row")
-        return self.attach(checked, offsets, shares)
+        return self.attach(checked, edges, shares)
 
     def check_targets(self, targets: FloatArray) -> None:
         """Refuse targets that are no label of this surrogate, whatever the queries are."""
@@ -177,6 +185,15 @@ class Surrogate(ABC):
             ordered = None if shares is None else queries.gather(shares)
             loss = self.bind(queries.gather(column), queries.offsets, ordered)
         return loss, queries, queries.gather(checked)
+
+
+def check_offsets(offsets: ArrayLike) -> IntArray:
+    """Give where each query starts, if rows 0 to n are cut into queries, some of which may be empty."""
+    edges = np.asarray(offsets)
+    whole = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "iu"
+    if not (whole and edges[0] == 0 and (edges[1:] >= edges[:-1]).all()):
+        raise ParameterError("offsets", offsets, "whole numbers from 0 on that never fall")
+    return edges.astype(np.int64, copy=False)
 
 
 def finite(values: ArrayLike, name: str, n_rows: int) -> FloatArray:

@@ -22,6 +22,7 @@ from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.supervision.synthetic.distribution import LabelDistribution
+from concordant.surrogates.parse import surrogate as read_surrogate
 from concordant.surrogates.surrogate import Loss, Surrogate
 from concordant.theory.regret import regret
 from concordant.types import FloatArray
@@ -39,7 +40,7 @@ class Minimiser:
     Attributes
     ----------
     scores
-        One per item, with mean 0: the surrogates do not see the level.
+        One per item; with mean 0 if the surrogate does not see the level.
     value, gradient_norm
         The expected surrogate there, and the length of its gradient.
     curvature
@@ -59,7 +60,7 @@ class Minimiser:
     regret: float
 
 
-def minimiser(metric: Metric | str, surrogate: Surrogate, distribution: LabelDistribution) -> Minimiser:
+def minimiser(metric: Metric | str, surrogate: Surrogate | str, distribution: LabelDistribution) -> Minimiser:
     """Minimise the expected surrogate over all score vectors, to the precision of doubles.
 
     Parameters
@@ -68,14 +69,14 @@ def minimiser(metric: Metric | str, surrogate: Surrogate, distribution: LabelDis
         A metric or its name: its standardized labels are what the surrogate is given (unless it reads the
         grades), and its regret is what counts.
     surrogate
-        A smooth convex surrogate of grades or targets.
+        A smooth surrogate of grades or targets, or its name.
     distribution
         The label distribution of one query, in grades.
     """
     from scipy.optimize import minimize
 
     chosen, solve = read_metric(metric), minimize
-    expected = ExpectedLoss(chosen, surrogate, distribution)
+    expected = ExpectedLoss(chosen, read_surrogate(surrogate), distribution)
     options: Any = {"ftol": 0.0, "gtol": 1e-10, "maxiter": 1000}
     start = np.zeros(expected.n_items)
     scores = np.asarray(solve(expected.value_and_grad, start, jac=True, method="L-BFGS-B", options=options).x)
@@ -101,8 +102,8 @@ class ExpectedLoss:
         graded = all(isinstance(label, np.ndarray) for label in distribution.labels)
         if distribution.queries.n_queries != 1 or not graded:
             raise ParameterError("distribution", distribution, "that of one query, in grades")
-        if surrogate.reads == "positions":
-            raise ParameterError("surrogate", surrogate.name, "one that reads grades or targets")
+        if surrogate.reads == "positions" or not surrogate.smooth:
+            raise ParameterError("surrogate", surrogate, "smooth, and one that reads grades or targets")
         reads_grades = surrogate.reads == "grades"
         labels: list[Any] = [
             label if reads_grades else metric.targets(label) for label in distribution.labels

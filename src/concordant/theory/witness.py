@@ -16,6 +16,7 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import LabelDistribution
 from concordant.supervision.synthetic.items import check_counts
+from concordant.surrogates.parse import surrogate as read_surrogate
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.minimiser import FLAT, least_gap, minimiser
 from concordant.theory.regret import bayes
@@ -32,7 +33,7 @@ class Witness:
     distribution
         One query, its items from the best to the worst.
     regret
-        Every surrogate searched for has at least this regret.
+        Every surrogate searched for has at least this regret; -1 if no distribution met the separation.
     """
 
     distribution: LabelDistribution
@@ -41,7 +42,7 @@ class Witness:
 
 def search(
     metric: Metric | str,
-    surrogates: Iterable[Surrogate],
+    surrogates: Iterable[Surrogate | str],
     *,
     n_items: int = 3,
     n_outcomes: int = 2,
@@ -62,7 +63,7 @@ def search(
     metric
         The metric whose regret counts.
     surrogates
-        All of them have to fail.
+        All of them have to fail: smooth surrogates of grades or targets, or their names.
     n_items, n_outcomes, highest
         Size of the query, number of label vectors, highest grade.
     parts
@@ -86,10 +87,13 @@ def search(
     >>> round(found.regret, 4)
     0.3059
     """
-    check_counts(n_items=n_items - 1, n_outcomes=n_outcomes, highest=highest, restarts=restarts)
+    check_counts(n_items=n_items - 1, n_outcomes=n_outcomes, highest=highest, restarts=restarts, parts=parts)
     if parts < n_outcomes:
         raise ParameterError("parts", parts, "at least n_outcomes")
-    kinds, chosen, rng = tuple(surrogates), read_metric(metric), np.random.default_rng(seed)
+    kinds = tuple(map(read_surrogate, surrogates))
+    if not kinds:
+        raise ParameterError("surrogates", kinds, "at least one")
+    chosen, rng = read_metric(metric), np.random.default_rng(seed)
     best, best_value = None, -math.inf
     with one_blas_thread():
         for _ in range(restarts):
