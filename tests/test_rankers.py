@@ -731,7 +731,7 @@ ROWS = {
         "preorder reads grades, not Preferences",
     ),
     "no permutations": ({"metric": "zero_one"}, LabelError, "reads Permutations, not ndarray"),
-    "no orders": ({"surrogate": "plackett_luce"}, LabelError, "plackett_luce reads Permutations, not ndarray"),
+    "no orders": ({"surrogate": "plackett_luce"}, LabelError, "plackett_luce reads Permutations"),
     "no permutation": ({"y": Permutations(0 * y + 1), "metric": "zero_one"}, LabelError, "has positions"),
 }  # fmt: skip
 

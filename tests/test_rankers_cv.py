@@ -344,6 +344,7 @@ def test_ctrl_c_on_folds_keeps_the_best_so_far(monkeypatch, at):
     assert model.solution_.converged
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # if the interrupted one is best
 def test_ctrl_c_on_a_validation_set(monkeypatch):
     fits = interrupting(monkeypatch, at=2)
     with pytest.warns(UserWarning, match="best of those tried so far"):
