@@ -479,7 +479,7 @@ def constant(model):
 @pytest.mark.parametrize("solver", ["lbfgs", "newton"])
 def test_every_surrogate_fits(name, solver):
     labels, metric = (orders(y, qid), "zero_one") if name == "plackett_luce" else (y, "ndcg@5")
-    model = LinearRanker(metric, name, solver=solver).fit(X, labels, qid=qid)
+    model = LinearRanker(metric, name, solver=solver, assume="order_preserving").fit(X, labels, qid=qid)
     assert model.surrogate_ == SURROGATES[name]()
     assert model.solution_.converged
     assert cc.metric("ndcg@5")(y, model.predict(X), qid=qid) > 0.85
@@ -503,7 +503,8 @@ BASES = {
 @pytest.mark.parametrize("name", BASES)
 def test_what_a_fit_rests_on(name):
     metric, labels, basis = BASES[name]
-    model = LinearRanker(metric, "softmax" if name == "ndcg" else name).fit(X, labels, qid=qid)
+    surrogate = "softmax" if name == "ndcg" else name
+    model = LinearRanker(metric, surrogate, assume="order_preserving").fit(X, labels, qid=qid)
     assert model.basis_ == basis
 
 
@@ -531,16 +532,18 @@ def test_preferences_in_any_row_order():
 
 def test_permutations():
     observed = orders(y, qid)
-    model = LinearRanker("zero_one", PlackettLuce(), **EXACT).fit(X, observed, qid=qid)
-    assert model.basis_ == "order_preserving"
-    assert -1 < model.score(X, observed, qid=qid) < 0
-    with pytest.warns(GuaranteeWarning, match="order_preserving"):
-        LinearRanker("zero_one", "squared").fit(X, observed, qid=qid)
+    for surrogate in (PlackettLuce(), Squared()):
+        with pytest.warns(GuaranteeWarning, match="only under order_preserving"):
+            told = LinearRanker("zero_one", surrogate).fit(X, observed, qid=qid)
+        known = LinearRanker("zero_one", surrogate, assume="order_preserving").fit(X, observed, qid=qid)
+        assert told.coef_.tolist() == known.coef_.tolist()
+        assert told.basis_ == known.basis_ == "order_preserving"
+        assert -1 < known.score(X, observed, qid=qid) < 0
 
 
 @pytest.mark.parametrize(
     ("metric", "says"),
-    [("err", "no standardization"), ("rr", "no standardization"), ("ap", "only under P_reinforce")],
+    [("err", "nothing guarantees"), ("rr", "nothing guarantees"), ("ap", "only under P_reinforce")],
 )
 def test_metrics_without_a_guarantee_warn(metric, says):
     with pytest.warns(GuaranteeWarning, match=says):

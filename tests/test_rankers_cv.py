@@ -227,7 +227,11 @@ LABELS = {
     "list": ({"metric": "ndcg@5"}, y.tolist),
     "polars": ({"metric": "ndcg@5"}, lambda: pl.Series(y)),
     "preferences": ({"metric": "pd", "assume": "low_noise"}, better_first),
-    "permutations": ({"metric": "zero_one", "surrogate": "plackett_luce"}, observed_orders),
+    "permutations": ({"metric": "zero_one", "assume": "order_preserving"}, observed_orders),
+    "orders": (
+        {"metric": "zero_one", "surrogate": "plackett_luce", "assume": "order_preserving"},
+        observed_orders,
+    ),
 }
 
 
@@ -248,12 +252,18 @@ def test_labels_and_ids_go_through_folds(kind, ids):
 
 
 def test_weights_go_through_folds():
-    weights = {"sample_weight": 1.0 + y, "query_weight": (qid % 3 + 1.0).tolist()}
-    model = LinearRankerCV(alphas=[0.1], cv=3).fit(X, y, qid=qid, **weights)
+    """Queries count in the score as in the fit; a fold whose queries all have weight 0 counts them alike."""
     train, test = next(iter(Queries.from_ids(qid).folds(3)))
-    taken = {name: np.array(column)[train] for name, column in weights.items()}
-    one = LinearRanker(alpha=0.1).fit(X[train], y[train], qid=qid[train], **taken)
-    assert model.scores_[0, 0] == one.score(X[test], y[test], qid=qid[test])
+    counts = np.where(np.isin(np.arange(len(qid)), test), 0.0, qid % 3 + 1.0)
+    for query_weight in ((qid % 3 + 1.0), counts):
+        weights = {"sample_weight": 1.0 + y, "query_weight": query_weight}
+        model = LinearRankerCV(alphas=[0.1], cv=3).fit(
+            X, y, qid=qid, **{k: v.tolist() for k, v in weights.items()}
+        )
+        taken = {name: column[train] for name, column in weights.items()}
+        one = LinearRanker(alpha=0.1).fit(X[train], y[train], qid=qid[train], **taken)
+        held = query_weight[test] if query_weight[test].any() else None
+        assert model.scores_[0, 0] == one.score(X[test], y[test], qid=qid[test], query_weight=held)
 
 
 def test_sparse_rows_go_through_folds():
@@ -384,6 +394,8 @@ def test_ctrl_c_before_any_score_is_passed_on(monkeypatch):
 
 BAD = {
     "no alphas": ({"alphas": []}, ParameterError, "alphas"),
+    "one number": ({"alphas": 0.1}, ParameterError, "alphas=0.1"),
+    "alphas text": ({"alphas": "1e-3"}, ParameterError, "alphas='1e-3'"),
     "alpha < 0": ({"alphas": [1.0, -1.0]}, ParameterError, "finite numbers >= 0"),
     "alpha NaN": ({"alphas": [np.nan]}, ParameterError, "finite numbers >= 0"),
     "one fold": ({"cv": 1}, ParameterError, "cv=1"),
@@ -434,7 +446,7 @@ def test_a_bad_validation_set_is_named_before_any_fit(name, monkeypatch):
 def test_the_only_order_cannot_be_cut():
     order = Permutations(np.arange(len(X)) + 1)
     with pytest.raises(ParameterError, match="cannot be cut"):
-        LinearRankerCV("zero_one", "plackett_luce", cv=3).fit(X, order)
+        LinearRankerCV("zero_one", assume="order_preserving", cv=3).fit(X, order)
 
 
 # ---------------------------------------------------------------- real data

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import oracles
 from concordant import _segments
-from concordant.exceptions import ParameterError
+from concordant.exceptions import LengthMismatchError, ParameterError, ShapeError
 from concordant.scorers import LinearScorer
 from concordant.scorers import linear as linear_scorer
 from concordant.scorers.spread import squares_within
@@ -246,6 +246,15 @@ def test_along_reads_scores_only():
     assert along + 0.05 * there @ there == pytest.approx(toy.defined(there)[0])
     assert objective.at_rest() == pytest.approx(toy.defined(np.zeros(toy.n_features))[0])
     assert objective.n_gradients == 1
+
+
+def test_lengths_that_kernels_rely_on():
+    toy = Toy("softmax")
+    with pytest.raises(LengthMismatchError):
+        toy.objective(toy.X[:-1])
+    toy.scale = np.ones(3)
+    with pytest.raises(ShapeError, match="scale"):
+        toy.objective()
 
 
 class Doubled(LinearObjective):
