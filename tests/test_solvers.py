@@ -692,3 +692,16 @@ def test_sgd_on_sparse_rows():
     toy = Toy("softmax", sizes=[6] * 20)
     dense, rows = (sgd(toy.objective(X), np.zeros(4), max_iter=3) for X in (toy.X, sparse.csr_array(toy.X)))
     np.testing.assert_allclose(rows.w, dense.w, rtol=1e-9)
+
+
+def test_the_spread_of_sparse_features_is_summed_by_parts(monkeypatch):
+    from scipy.sparse import random_array
+
+    from concordant.scorers import spread
+
+    X, offsets = random_array((50, 4), density=0.4, rng=3, format="csr"), np.array([0, 7, 7, 20, 50])
+    weights = np.array([1.0, 2.0, 0.5, 3.0])
+    whole = spread.squares_within(X.toarray(), offsets, weights)
+    np.testing.assert_allclose(spread.squares_within(X, offsets, weights), whole)
+    monkeypatch.setattr(spread, "PART_CELLS", 10)
+    np.testing.assert_allclose(spread.squares_within(X, offsets, weights), whole)

@@ -17,6 +17,7 @@ import numpy as np
 from concordant.types import FloatArray, IntArray
 
 __all__ = [
+    "cut_queries",
     "kernel",
     "n_threads",
     "one_blas_thread",
@@ -97,9 +98,7 @@ def run_chunks(offsets: IntArray, body: Callable[[int, int], None]) -> None:
     if threads == 1 or n_rows < SERIAL_ROWS or n_queries < 2:
         body(0, n_queries)
         return
-    cuts = np.searchsorted(offsets, np.linspace(0, n_rows, threads * CHUNKS_PER_THREAD + 1)[1:-1])
-    edges = np.unique(np.r_[0, cuts, n_queries]).tolist()
-    waiting = deque(pairwise(edges))
+    waiting = deque(pairwise(cut_queries(offsets, threads * CHUNKS_PER_THREAD).tolist()))
 
     def work() -> None:
         while waiting:
@@ -114,6 +113,17 @@ def run_chunks(offsets: IntArray, body: Callable[[int, int], None]) -> None:
         work()  # this thread too: waiting would cost a tenth
         for helper in helpers:
             helper.result()
+
+
+def cut_queries(offsets: IntArray, n_parts: int) -> IntArray:
+    """Cut the queries into at most so many parts of about equal numbers of rows; where each part begins.
+
+    >>> cut_queries(np.array([0, 2, 4, 6, 8]), 2).tolist()
+    [0, 2, 4]
+    """
+    cuts = np.searchsorted(offsets, np.linspace(0, int(offsets[-1]), n_parts + 1)[1:-1])
+    edges: IntArray = np.unique(np.r_[0, cuts, len(offsets) - 1])
+    return edges
 
 
 def segment_reduce(function: np.ufunc, values: FloatArray, offsets: IntArray) -> FloatArray:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from concordant._segments import segment_sum
+from concordant._segments import cut_queries, segment_sum
 from concordant.supervision.columns import frozen
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["ROUNDING", "squares_within"]
 
+PART_CELLS = 2**22  # of a sparse X, at a time: what is made of them is several times as large
 ROUNDING = 1e-10  # a feature whose spread within queries is this small a share of its size is constant
 
 
@@ -30,11 +32,15 @@ def squares_within(
         How often each query counts; None: once.
     """
     counts = np.ones(len(offsets) - 1) if weights is None else weights
+    inside, whole = np.zeros((2, X.shape[1]))
     if hasattr(X, "tocsc"):
-        return sparse_squares(X, offsets, counts)
+        for first, last in pairwise(cut_queries(offsets, 1 + X.nnz // PART_CELLS).tolist()):
+            rows = slice(offsets[first], offsets[last])
+            part = sparse_squares(X[rows], offsets[first : last + 1] - offsets[first], counts[first:last])
+            inside, whole = inside + part[0], whole + part[1]
+        return inside, whole
     from concordant.scorers.kernels import dense_squares
 
-    inside, whole = np.zeros((2, X.shape[1]))
     dense_squares(frozen(np.ascontiguousarray(X)), frozen(offsets), frozen(counts), inside, whole)
     return inside, whole
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from concordant._segments import run_chunks
+from concordant._segments import cut_queries, run_chunks
 from concordant.exceptions import LengthMismatchError, ShapeError
 from concordant.scorers.linear import LinearScorer
 from concordant.supervision.columns import frozen
 from concordant.surrogates.surrogate import Loss
-from concordant.types import FloatArray, IntArray
+from concordant.types import FloatArray
 
 __all__ = ["LinearObjective"]
 
@@ -51,7 +51,8 @@ class LinearObjective:
         self.moves = np.zeros(self.scorer.n_rows)  # change of the scores along the last direction
         self.rows = np.zeros(self.scorer.n_rows)  # gradient or Hessian product in the scores
         self.values = np.zeros(len(loss.offsets) - 1)
-        self.edges = part_edges(loss.offsets)
+        n_parts = min(max(self.scorer.n_rows // PART_ROWS, 1), MOST_PARTS)
+        self.edges = cut_queries(loss.offsets, n_parts)
 
     def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Give the objective and its gradient; the scores are kept for `hessian_product` and `along`."""
@@ -109,12 +110,3 @@ class LinearObjective:
             stop = min(last, max(start + 1, fits))
             yield start, stop
             start = stop
-
-
-def part_edges(offsets: IntArray) -> IntArray:
-    """Cut the queries into parts of about equal numbers of rows."""
-    n_rows = int(offsets[-1])
-    n_parts = min(max(n_rows // PART_ROWS, 1), MOST_PARTS)
-    cuts = np.searchsorted(offsets, np.linspace(0, n_rows, n_parts + 1)[1:-1])
-    edges: IntArray = np.unique(np.r_[0, cuts, len(offsets) - 1])
-    return edges

@@ -236,7 +236,9 @@ class Permutations:
         if (wrong := np.flatnonzero(by_query != expected)).size:
             query = queries.codes[wrong[0]]
             seen = positions[queries.offsets[query] : queries.offsets[query + 1]]
-            problem = f"query {queries.ids[query]!r} has positions {seen[:10].tolist()}, not 1..{len(seen)}"
+            problem = (
+                f"query {queries.ids[query].item()!r} has positions {seen[:10].tolist()}, not 1..{len(seen)}"
+            )
             raise LabelError(problem, "rank all items of a query without ties; with ties, use Grades.")
         return positions
 

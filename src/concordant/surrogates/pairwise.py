@@ -63,7 +63,8 @@ class PairLoss(Loss):
 
             clip_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, values, grad)
         if self.longest > self.limit:
-            from concordant.surrogates.kernels.long import all_chunk, graded_chunk
+            from concordant.surrogates.kernels.graded import graded_chunk
+            from concordant.surrogates.kernels.long import all_chunk
 
             with self.space() as space:
                 lists = self.offsets, first, last, self.limit, self.shape.code, space, values, grad
@@ -86,7 +87,8 @@ class PairLoss(Loss):
 
             clip_product_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, product)
         if self.longest > self.limit:
-            from concordant.surrogates.kernels.long import all_product_chunk, graded_product_chunk
+            from concordant.surrogates.kernels.graded import graded_product_chunk
+            from concordant.surrogates.kernels.long import all_product_chunk
 
             with self.space() as space:
                 lists = vector, self.offsets, first, last, self.limit, self.shape.code, space, product
