@@ -280,8 +280,8 @@ def test_command_line(tmp_path):
 
 def test_command_line_refuses_before_the_work(tmp_path, monkeypatch):
     for output, problem in (
-        (tmp_path, "isafolder"),
-        (tmp_path / "missing" / "a.html", "thereisnofolder"),
+        (tmp_path, "Isadirectory"),
+        (tmp_path / "missing" / "a.html", "Nosuchfileordirectory"),
     ):
         answer = call("--output", output)
         assert answer.exit_code == 2

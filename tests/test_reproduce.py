@@ -358,10 +358,10 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(root, tmp_path
     monkeypatch.setattr(buffoni, "reproduce", lambda *_, **__: pytest.fail("it began to work"))
     done = call("--data", "mq2008", "--folder", root, "--csv", tmp_path / "no" / "such.csv")
     assert done.exit_code == 2
-    assert "no folder" in done.stderr
+    assert f"error: {tmp_path / 'no'}: No such file or directory" in done.stderr
     done = call("--data", "mq2008", "--folder", root, "--csv", tmp_path)
     assert done.exit_code == 2
-    assert "is a folder" in done.stderr
+    assert f"error: {tmp_path}: Is a directory" in done.stderr
 
 
 def test_ctrl_c_during_a_fit_ends_the_command(root, tmp_path, monkeypatch):

@@ -54,7 +54,7 @@ def buffoni(
 ) -> None:
     """Preorder against consistent losses: Tables 1 and 2 of Buffoni et al. (2011), with paired tests."""
     if csv is not None:
-        check_target("--csv", csv)
+        check_target(csv)
     from concordant.evaluation.reproduction.buffoni import n_steps, reproduce
 
     steps = n_steps(data, folder=folder, quick=quick)

@@ -71,7 +71,7 @@ def check_output(output: Path) -> None:
     """Refuse, before the work, a file that cannot be written or a plot that cannot be drawn."""
     from concordant.evaluation.plots import need_plotly
 
-    check_target("--output", output)
+    check_target(output)
     need_plotly()
 
 

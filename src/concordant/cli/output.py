@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -148,12 +150,12 @@ def progress(first: str, *, total: int, quiet: bool = False) -> Iterator[Callabl
         yield lambda description: bar.update(task, description=description, advance=1)
 
 
-def check_target(option: str, path: Path) -> None:
+def check_target(path: Path) -> None:
     """Refuse a file that could not be written, before minutes of work."""
     if not path.name or path.is_dir():
-        raise typer.BadParameter(f"{option} {path} is a folder; name a file.")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.parent.is_dir():
-        raise typer.BadParameter(f"{option} {path}: there is no folder {path.parent}.")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
 
 
 def show_error(error: Exception) -> None:
