@@ -12,6 +12,8 @@ from .metrics import metric as metric
 from .metrics import standardize as standardize
 from .rankers import LinearRanker as LinearRanker
 from .rankers import LinearRankerCV as LinearRankerCV
+from .rankers import MaxMarginRanker as MaxMarginRanker
+from .rankers import listwise_hinge as listwise_hinge
 from .supervision import datasets as datasets
 from .supervision import synthetic as synthetic
 from .supervision.data import RankingData as RankingData

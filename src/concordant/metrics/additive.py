@@ -24,7 +24,7 @@ from concordant.metrics.metric import check_number
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
-from concordant.types import ArrayLike, BoolArray, FloatArray
+from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
 
 __all__ = ["DCG", "ERU", "NDCG", "Additive", "Precision"]
 
@@ -66,6 +66,17 @@ class Additive(GradedMetric):
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """The gains themselves: the metric is linear in them."""
         return gains(*self.gain(), queries.gather(self.usable(labels).values))
+
+    def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
+        """Linear in the places; 0 beyond the cutoff."""
+        queries = Queries.from_sizes(sizes)
+        discounts, k = np.zeros(cutoff(None, queries.offsets)), cutoff(self.k, queries.offsets)
+        discounts[:k] = self.discounts(k)
+        return OrderLoss("additive", self.unit_gains(self.read_labels(y), queries), discounts)
+
+    def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
+        """Gain by sorted row, such that the metric is the sum of gain times discount."""
+        return self.standardize(labels, queries)
 
 
 def check_discounts(given: ArrayLike, places: int) -> FloatArray:
@@ -142,6 +153,13 @@ class NDCG(DCG):
         best = segment_sum(ideal * self.place_discounts(queries), queries.offsets)
         return divided(values, best, queries)
 
+    def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
+        """Gain over the best DCG; nothing where the convention gives short lists 0 whatever their order."""
+        values = self.standardize(labels, queries)
+        if self.convention.short_list == "zero" and self.k is not None:
+            values[np.repeat(queries.sizes < self.k, queries.sizes)] = 0.0
+        return values
+
     def place_discounts(self, queries: Queries) -> FloatArray:
         """Discount of each sorted row, read as a place in its query; 0 beyond the cutoff."""
         places = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes)
@@ -181,10 +199,17 @@ class Precision(Additive):
     def measure(self, rows: Rows) -> Measured:
         """Relevant items found, over k or over min(k, n)."""
         found, defined, tied = super().measure(rows)
-        short = self.convention.precision_denominator == "min"
+        return Measured(found / self.places(np.diff(rows.offsets)), defined, tied)
+
+    def places(self, sizes: IntArray) -> FloatArray:
+        """Give what lists of these sizes divide by."""
         most = float(self.k or 1)
-        places = np.clip(np.diff(rows.offsets), 1, most) if short else most
-        return Measured(found / places, defined, tied)
+        short = self.convention.precision_denominator == "min"
+        return np.clip(sizes, 1.0, most) if short else np.full(len(sizes), most)
+
+    def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
+        """Relevance over what the list divides by."""
+        return divided(self.standardize(labels, queries), self.places(queries.sizes), queries)
 
 
 @dataclass(frozen=True, repr=False)

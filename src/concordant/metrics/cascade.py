@@ -22,7 +22,7 @@ from concordant.metrics.graded import (
 )
 from concordant.supervision.labels import Grades
 from concordant.supervision.queries import Queries
-from concordant.types import FloatArray
+from concordant.types import ArrayLike, FloatArray, IntArray, OrderLoss
 
 __all__ = ["AP", "ERR", "RR"]
 
@@ -84,6 +84,13 @@ class AP(GradedMetric):
         if self.k is not None and self.convention.ap_denominator in ("min", "found"):
             divisors = np.minimum(divisors, self.k)
         return divided(relevant, divisors, queries)
+
+    def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
+        """1 - AP of the whole list; for AP@k no fast search is known."""
+        if self.k is not None:
+            return super().order_loss(y, sizes)
+        relevant = self.relevance(self.read_labels(y), Queries.from_sizes(sizes))
+        return OrderLoss("precision", relevant, np.empty(0))
 
     def stand_in(self, labels: Grades, queries: Queries) -> FloatArray:
         """The shares."""

@@ -16,7 +16,7 @@ from concordant.metrics.conditions import CONDITIONS, Family, Standardization, c
 from concordant.metrics.convention import PRESETS, Convention, written
 from concordant.supervision.columns import check_ids, check_lengths, check_nonnegative, check_scores
 from concordant.supervision.queries import Queries, naming_query
-from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
+from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,6 +169,12 @@ class Metric:
     def stand_in(self, labels: Any, queries: Queries) -> FloatArray:
         """Give targets where no standardization exists, by sorted row; no theorem speaks for them."""
         return self.standardize(labels, queries)
+
+    def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
+        """Give what each order of the rows loses against the best one; rows of each query are adjacent."""
+        del y, sizes
+        known = "one whose worst order can be found: ap, auc, dcg, eru, ndcg, p@k, wpd, or pd on two grades"
+        raise ParameterError("metric", str(self), known)
 
     def unstandardized(self, labels: Any, theorem: str, instead: str) -> NoStandardizationError:
         """Say why none holds for every distribution, which conditions give one, and what else to do."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
-from concordant.exceptions import ParameterError
+from concordant.exceptions import LabelError, NoStandardizationError, ParameterError
 from concordant.metrics.additive import usable_gains
 from concordant.metrics.conditions import Family, Standardization
 from concordant.metrics.driver import cutoff, run_metric
@@ -19,7 +19,7 @@ from concordant.metrics.graded import GradedMetric, Measured, Rows, divided
 from concordant.metrics.graphs import by_family, raised_net_weights
 from concordant.supervision.labels import Grades, Preferences
 from concordant.supervision.queries import Queries
-from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
+from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +52,18 @@ class Discordance(GradedMetric):
         """Undefined where no pair has different grades."""
         wrong, pairs, tied = self.discordance(rows)
         return Measured(wrong, pairs > 0, tied)
+
+    def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
+        """Differences of the standardized labels, where a pair weighs just that."""
+        labels = self.read_labels(y)
+        if not isinstance(labels, Grades):
+            raise LabelError("orders lose by grades, not preferences", "pass one grade per row.")
+        try:
+            weights = self.standardize(labels, Queries.from_sizes(sizes))
+        except NoStandardizationError as error:
+            problem = f"the order that loses most by {self} on three or more grades is a feedback arc set"
+            raise LabelError(problem, "use wpd, or at most two grades in each query.") from error
+        return OrderLoss("pairs", weights, np.empty(0))
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,5 +2,7 @@
 
 from concordant.rankers.linear import LinearRanker
 from concordant.rankers.linear_cv import LinearRankerCV
+from concordant.rankers.maxmargin import MaxMarginRanker
+from concordant.rankers.recipe import listwise_hinge
 
-__all__ = ["LinearRanker", "LinearRankerCV"]
+__all__ = ["LinearRanker", "LinearRankerCV", "MaxMarginRanker", "listwise_hinge"]

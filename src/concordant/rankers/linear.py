@@ -46,7 +46,7 @@ class LinearRanker(LinearModel):
         What a ranking is worth: a metric or its name, such as "ndcg@10".
     surrogate
         What is minimised: "auto" (what measured best for the metric), a name (squared, pairwise, softmax,
-        duchi, plackett_luce, preorder), or a `Surrogate` with parameters of its own.
+        duchi, plackett_luce, preorder, position_hinge), or a `Surrogate` with parameters of its own.
     alpha
         Penalty, > 0 (0 is allowed, and may have no finite solution).
     fit_scale
@@ -55,12 +55,13 @@ class LinearRanker(LinearModel):
         Condition on the labels under which the metric has a standardization (see `cc.standardize`); without
         it a metric that needs one gives a warning.
     solver
-        "lbfgs", "newton" or "sgd" (over whole queries, averaged).
+        "lbfgs", "newton", "sgd" (over whole queries, averaged), or "bundle", which is for losses with
+        corners.
     tol
         Stop when the objective is, by estimate, above its optimum by at most this share of its value at
         weights 0.
     max_iter
-        Most iterations; None: 500 of "lbfgs", 100 of "newton", 20 epochs of "sgd".
+        Most iterations; None: 500 of "lbfgs", 100 of "newton", 1000 of "bundle", 20 epochs of "sgd".
     warm_start
         Begin where the last fit ended.
     callback
@@ -180,9 +181,13 @@ class LinearRanker(LinearModel):
         check_seed(self.random_state)
         check_assumption(self.assume)
         metric = read_metric(self.metric)
-        surrogate = chosen_surrogate(self.surrogate, metric)
+        surrogate = self.chosen(metric)
         solver_for(self.solver, surrogate)
         return metric, surrogate
+
+    def chosen(self, metric: Metric) -> Surrogate:
+        """Give the surrogate to minimise for the metric."""
+        return chosen_surrogate(self.surrogate, metric)
 
     def problem(
         self,

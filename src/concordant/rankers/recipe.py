@@ -6,17 +6,20 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
+from concordant.metrics.parse import metric as read_metric
 from concordant.metrics.standardization import EVERY, NOTHING, usable_targets
 from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import Grades, Permutations
 from concordant.supervision.queries import Queries
-from concordant.surrogates import Pairwise, Softmax, Squared, Surrogate, surrogate
+from concordant.surrogates import ListwiseHinge, Pairwise, Softmax, Squared, Surrogate, surrogate
 from concordant.types import FloatArray
 
-__all__ = ["AUTO", "chosen_surrogate", "training_labels"]
+__all__ = ["AUTO", "chosen_surrogate", "listwise_hinge", "training_labels"]
 
 # By measurement: `python -m benchmarks choice` trains every surrogate for every metric on the LETOR sets, the
 # penalty chosen on validation queries; its tables stand in benchmarks/results/choice.md. The differences are
@@ -38,6 +41,15 @@ OTHERWISE = Softmax()
 ORDERS = "order_preserving"  # the condition under which the likelihood of an order is consistent
 
 
+def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float = 1.0) -> ListwiseHinge:
+    """Give the listwise hinge of a metric, or of its name: `concordant.surrogates.ListwiseHinge`.
+
+    >>> listwise_hinge("ndcg@10").mode
+    'max'
+    """
+    return ListwiseHinge(read_metric(metric), mode, temperature)
+
+
 def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
     """Give the surrogate, or the one that measured best for the metric where it is left open."""
     if isinstance(metric, ComparisonMetric):
@@ -55,7 +67,7 @@ def training_labels(
     labels = metric.read_labels(y) if read is None else read(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
     if loss.reads == "grades":
-        return queries.gather(labels.values), NOTHING
+        return grade_values(labels, queries), NOTHING
     if loss.reads == "positions":
         basis = ORDERS if metric.name == "zero_one" else NOTHING
         if assume != basis:
@@ -67,8 +79,18 @@ def training_labels(
     return targets, basis if loss.order_preserving or loss.needs_positive else NOTHING
 
 
-def graded(y: Any, loss: Surrogate) -> Grades:
-    """Grades, for the surrogates that compare them."""
+def grade_values(labels: Grades | Permutations, queries: Queries) -> FloatArray:
+    """Give grades by sorted row; of an order n + 1 - position."""
+    if isinstance(labels, Grades):
+        return queries.gather(labels.values)
+    grades: FloatArray = np.repeat(queries.sizes + 1.0, queries.sizes) - labels.grouped(queries)
+    return grades
+
+
+def graded(y: Any, loss: Surrogate) -> Grades | Permutations:
+    """Grades, for the surrogates that compare them; or an order, where only that counts."""
+    if loss.ordinal and isinstance(y, Permutations):
+        return y
     if type(y).__name__ in ("Preferences", "Permutations"):
         raise LabelError(f"{loss.name} reads grades, not {type(y).__name__}", "pass one grade per row.")
     return y if isinstance(y, Grades) else Grades.passing(y)

@@ -11,7 +11,7 @@ import numpy as np
 from concordant._segments import segment_reduce
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.scorers.spread import ROUNDING, squares_within
-from concordant.solvers import LinearObjective, Solution, lbfgs, newton, sgd
+from concordant.solvers import LinearObjective, Solution, bundle, lbfgs, newton, sgd
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.queries import Queries
 from concordant.surrogates import Surrogate
@@ -20,7 +20,7 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["SOLVERS", "Problem", "feature_scale", "query_weights", "row_weights", "solver_for"]
 
-SOLVERS: dict[str, Callable[..., Solution]] = {"lbfgs": lbfgs, "newton": newton, "sgd": sgd}
+SOLVERS: dict[str, Callable[..., Solution]] = {"lbfgs": lbfgs, "newton": newton, "sgd": sgd, "bundle": bundle}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def solver_for(name: str, surrogate: Surrogate) -> Callable[..., Solution]:
     if not isinstance(name, str) or name not in SOLVERS:
         raise UnknownNameError("solver", name, SOLVERS)
     if name == "newton" and not surrogate.smooth:
-        fitting = f"'lbfgs' or 'sgd' for {surrogate}: it has corners, and newton reads curvature"
+        fitting = f"'bundle', 'lbfgs' or 'sgd' for {surrogate}: it has corners, and newton reads curvature"
         raise ParameterError("solver", name, fitting)
     return SOLVERS[name]
 

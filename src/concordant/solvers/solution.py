@@ -58,8 +58,9 @@ class Solution:
         How far the objective is above its optimum, by estimate: half the squared length of the gradient in
         coordinates in which the Hessian is about 1 (the Newton decrement).
     gap
-        How far it is above at most: gradient_norm^2 / (2 alpha), since the objective is alpha-strongly
-        convex. Infinite where alpha is 0; where the surrogate has corners, an indication only.
+        How far it is above at most. Of the bundle solver the duality gap, which is also the excess;
+        otherwise gradient_norm^2 / (2 alpha), since the objective is alpha-strongly convex: infinite where
+        alpha is 0; where the surrogate has corners, an indication only.
     n_iter, n_gradients
         Iterations, and passes over X that gave a gradient or a Hessian product.
     converged
@@ -101,6 +102,7 @@ class Watch:
         self.level = 0.0  # size of the objective at weights 0, the measure of what is small
         self.best = self.last = Point(w.copy(), math.nan, np.full(len(w), math.nan), math.inf)
         self.n_iter, self.stopped_by = 0, ""
+        self.bound = -math.inf  # below which no weights can come, where a solver knows one
 
     def see(self, w: FloatArray, value: float, grad: FloatArray, excess: float) -> None:
         """Take note of an evaluation."""
@@ -115,10 +117,14 @@ class Watch:
         """Excess that is good enough; where a loss is 0 at rest, relative to what was reached."""
         return self.tol * (self.level or abs(self.best.value))
 
+    def excess(self, point: Point) -> float:
+        """How far a point is above the optimum: by estimate, or at most."""
+        return min(point.excess, point.value - self.bound)
+
     @property
     def done(self) -> bool:
-        """Whether the last point is good enough."""
-        return self.last.excess <= self.goal
+        """Whether a point is good enough: the last, or an earlier one, now that the bound has risen."""
+        return self.excess(self.last) <= self.goal or self.excess(self.best) <= self.goal
 
     def step(self) -> bool:
         """Tell the callback of an iteration; whether to stop."""
@@ -126,18 +132,19 @@ class Watch:
         if self.done:
             self.stopped_by = "tolerance"
         if self.callback is not None:
-            point = self.last
-            told = Step(self.n_iter, point.value, point.excess, self.goal, point.w.copy())
+            point = self.last if self.bound == -math.inf else self.best
+            told = Step(self.n_iter, point.value, self.excess(point), self.goal, point.w.copy())
             if self.callback(told) and not self.stopped_by:
                 self.stopped_by = "callback"
         return bool(self.stopped_by)
 
     def solution(self) -> Solution:
         """Give the best point."""
-        best = self.last if self.done and self.best.excess > self.goal else self.best
-        norm, alpha = float(np.linalg.norm(best.grad)), self.objective.alpha
+        best = self.last if self.done and self.excess(self.best) > self.goal else self.best
+        norm, alpha, excess = float(np.linalg.norm(best.grad)), self.objective.alpha, self.excess(best)
         gap = norm * norm / (2.0 * alpha) if alpha > 0.0 else math.inf
-        converged = best.excess <= self.goal
+        gap = gap if self.bound == -math.inf else excess
+        converged = excess <= self.goal
         reason = "tolerance" if converged and self.stopped_by != "interrupt" else self.stopped_by
         counts = self.n_iter, self.objective.n_gradients - self.before
-        return Solution(best.w, best.value, norm, best.excess, gap, *counts, converged, reason)
+        return Solution(best.w, best.value, norm, excess, gap, *counts, converged, reason)

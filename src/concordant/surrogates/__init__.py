@@ -10,13 +10,15 @@ from concordant.surrogates.margins import (
     margin,
     squared_hinge,
 )
+from concordant.surrogates.orders import ListwiseHinge
 from concordant.surrogates.pairwise import Pairwise, Preorder
 from concordant.surrogates.parse import SURROGATES, surrogate
 from concordant.surrogates.pointwise import Duchi, Penalty, Squared
+from concordant.surrogates.position import PositionHinge
 from concordant.surrogates.surrogate import Loss, Surrogate
 
 __all__ = [
-    "SURROGATES", "Duchi", "Loss", "Margin", "Pairwise", "Penalty", "PlackettLuce", "Preorder", "Softmax",
-    "Squared", "Surrogate",
+    "SURROGATES", "Duchi", "ListwiseHinge", "Loss", "Margin", "Pairwise", "Penalty", "PlackettLuce",
+    "PositionHinge", "Preorder", "Softmax", "Squared", "Surrogate",
     "exponential", "hinge", "huber_hinge", "logistic", "margin", "squared_hinge", "surrogate",
 ]  # fmt: skip

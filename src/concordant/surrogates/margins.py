@@ -147,6 +147,9 @@ squared_hinge = Margin(
     "squared_hinge", CLIP, 1.0, math.inf, 1.0, flat_from=1.0, lipschitz=math.inf, smoothness=2.0
 )
 hinge = Margin("hinge", CLIP, 1.0, NO_WIDTH, 0.5 / NO_WIDTH, differentiable=False, flat_from=1.0)
+overtaken = Margin(
+    "overtaken", CLIP, 0.0, NO_WIDTH, 0.5 / NO_WIDTH, differentiable=False, falls_at_zero=False, flat_from=0.0
+)  # max(0, -t): a hinge whose margin stands in the scores
 logistic = Margin("logistic", LOGISTIC, smoothness=0.25)
 exponential = Margin("exponential", EXPONENTIAL, lipschitz=math.inf)
 

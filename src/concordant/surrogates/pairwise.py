@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,11 +11,9 @@ from concordant._segments import segment_sum
 from concordant.exceptions import GradeError
 from concordant.supervision.columns import frozen
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin, margin
+from concordant.surrogates.spaces import Spaces
 from concordant.surrogates.surrogate import Loss, Surrogate, check_choice, repeat
 from concordant.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from concordant.surrogates.kernels.long import Space
 
 __all__ = ["LONG", "Pairwise", "Preorder"]
 
@@ -49,7 +45,7 @@ class PairLoss(Loss):
         self.longest = int(np.diff(offsets).max(initial=-1))
         swept = self.graded and self.longest > self.limit
         self.codes = level_codes(self.levels, offsets) if swept else np.empty(0, np.int64)
-        self.spaces: list[Space] = []  # for long lists to overwrite: one for each thread at work
+        self.spaces = Spaces(self.longest)
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
         """Short lists by double loops, long ones by sweeps."""
@@ -66,7 +62,7 @@ class PairLoss(Loss):
             from concordant.surrogates.kernels.graded import graded_chunk
             from concordant.surrogates.kernels.long import all_chunk
 
-            with self.space() as space:
+            with self.spaces.lent() as space:
                 lists = self.offsets, first, last, self.limit, self.shape.code, space, values, grad
                 if self.graded:
                     graded_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
@@ -90,24 +86,12 @@ class PairLoss(Loss):
             from concordant.surrogates.kernels.graded import graded_product_chunk
             from concordant.surrogates.kernels.long import all_product_chunk
 
-            with self.space() as space:
+            with self.spaces.lent() as space:
                 lists = vector, self.offsets, first, last, self.limit, self.shape.code, space, product
                 if self.graded:
                     graded_product_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
                 else:
                     all_product_chunk(scores, self.weights, *lists)
-
-    @contextmanager
-    def space(self) -> Iterator[Space]:
-        """Lend arrays to one chunk; kept, since new ones would cost as much as the work."""
-        from concordant.surrogates.kernels.long import workspace
-
-        try:
-            space = self.spaces.pop()
-        except IndexError:  # all are in use
-            space = workspace(self.longest)
-        yield space
-        self.spaces.append(space)
 
 
 def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
@@ -229,6 +213,11 @@ class Preorder(Surrogate):
     def smooth(self) -> bool:
         """As the margin is."""
         return margin(self.margin).differentiable
+
+    @property
+    def ordinal(self) -> bool:
+        """Unless gains weigh the pairs."""
+        return self.weighting != "gain"
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Levels are the grades' numbers, or their gains."""

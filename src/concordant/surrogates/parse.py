@@ -8,12 +8,13 @@ from concordant.exceptions import UnknownNameError
 from concordant.surrogates.listwise import PlackettLuce, Softmax
 from concordant.surrogates.pairwise import Pairwise, Preorder
 from concordant.surrogates.pointwise import Duchi, Squared
+from concordant.surrogates.position import PositionHinge
 from concordant.surrogates.surrogate import Surrogate
 
 __all__ = ["SURROGATES", "surrogate"]
 
 SURROGATES: Mapping[str, type[Surrogate]] = {
-    kind.name: kind for kind in (Squared, Pairwise, Softmax, Duchi, PlackettLuce, Preorder)
+    kind.name: kind for kind in (Squared, Pairwise, Softmax, Duchi, PlackettLuce, Preorder, PositionHinge)
 }
 
 

@@ -115,6 +115,11 @@ class Surrogate(ABC):
         """
         return False
 
+    @property
+    def ordinal(self) -> bool:
+        """Whether only the order of its grades counts, so that a full order serves as well."""
+        return False
+
     @abstractmethod
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Give the loss of checked targets, with one weight >= 0 per row."""

@@ -1,0 +1,143 @@
+"""Search through orders: who goes to which place."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from concordant._segments import kernel, vector_kernel
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["assign", "interleave"]
+
+
+@kernel
+def assign(gains: FloatArray, slopes: FloatArray, discounts: FloatArray, at: IntArray) -> None:
+    """Fill `at`, the item of each place p = 0, 1, ...: the least sum of gains * discounts[p] + slopes * p.
+
+    A linear assignment, by shortest augmenting paths (Jonker and Volgenant 1987); costs are computed where
+    they are needed, so that memory is linear. Items come by slope, highest first: that order is optimal but
+    for items with a gain at a place with a discount, and only those are placed anew, O(n^2) each.
+    """
+    n = len(slopes)
+    prices, spaces, before = np.empty(n), np.empty((3, n)), np.empty(n, np.int64)
+    for p in range(n):
+        # Without gains any step between neighbouring slopes makes each item's own place its cheapest.
+        prices[p] = prices[p - 1] + slopes[p - 1] if p else 0.0
+        at[p] = -1 if gains[p] * discounts[p] > 0.0 else p
+    for item in range(n):
+        if gains[item] * discounts[item] > 0.0:
+            end = cheapest_path(item, gains, slopes, discounts, at, prices, spaces, before)
+            while end >= 0:  # everyone on the path moves on by one
+                last = before[end]
+                at[end] = item if last < 0 else at[last]
+                end = last
+
+
+@kernel
+def cheapest_path(
+    item: int,
+    gains: FloatArray,
+    slopes: FloatArray,
+    discounts: FloatArray,
+    at: IntArray,
+    prices: FloatArray,
+    spaces: FloatArray,
+    before: IntArray,
+) -> int:
+    """Give the free place that is cheapest to reach, `before` leading back to -1; prices are updated."""
+    n, (reach, ends, offers) = len(slopes), (spaces[0], spaces[1], spaces[2])
+    for p in range(n):
+        reach[p], ends[p], offers[p], before[p] = math.inf, math.inf, prices[p], -1
+    here = relax(gains[item], slopes[item], 0.0, -1, discounts, offers, reach, before)
+    while at[here] >= 0:
+        # Closed places hold infinity in `reach`, and offer nothing.
+        ends[here], reach[here], offers[here] = reach[here], math.inf, -math.inf
+        other = at[here]
+        level = gains[other] * discounts[here] + slopes[other] * here - prices[here] - ends[here]
+        here = relax(gains[other], slopes[other], level, here, discounts, offers, reach, before)
+    for p in range(n):
+        prices[p] += min(ends[p] - reach[here], 0.0)  # those reached on the way
+    return here
+
+
+@vector_kernel
+def relax(
+    gain: float,
+    slope: float,
+    level: float,
+    here: int,
+    discounts: FloatArray,
+    offers: FloatArray,
+    reach: FloatArray,
+    before: IntArray,
+) -> int:
+    """Lower the distances that are shorter by way of `here`; the nearest open place."""
+    n = len(reach)
+    for p in range(n):
+        distance = gain * discounts[p] + slope * p - offers[p] - level
+        nearer = distance < reach[p]
+        reach[p] = distance if nearer else reach[p]
+        before[p] = here if nearer else before[p]
+    low, lower, lowest, least = math.inf, math.inf, math.inf, math.inf  # four at a time: one would wait
+    for p in range(0, n - 3, 4):
+        low, lower = min(low, reach[p]), min(lower, reach[p + 1])
+        lowest, least = min(lowest, reach[p + 2]), min(least, reach[p + 3])
+    for p in range(n - n % 4, n):
+        low = min(low, reach[p])
+    low, nearest = min(low, lower, lowest, least), 0
+    while reach[nearest] > low:
+        nearest += 1
+    return nearest
+
+
+@kernel
+def interleave(high: FloatArray, low: FloatArray, harmonic: FloatArray, rate: float, above: IntArray) -> None:
+    """Fill `above[j]`: how many high items stand above low item j where 1 - AP plus inversions is largest.
+
+    Both lists are sorted, highest score first. An inversion of high item k and low item j adds
+    rate * (low[j] - high[k]). The terms of low item j depend on its own place among the high items only, and
+    its best place never lies above that of the one before, so halving the list of low items takes
+    O(n log n). `harmonic[k]` is 1 + 1/2 + ... + 1/k.
+
+    References
+    ----------
+    Yue, Finley, Radlinski and Joachims (2007), whose greedy search is O(n^2).
+    """
+    if not len(low):
+        return
+    sums = np.zeros(len(high) + 1)  # of the scores of the high items from k on
+    for k in range(len(high) - 1, -1, -1):
+        sums[k] = sums[k + 1] + high[k]
+    todo, n_todo = np.empty((64, 4), np.int64), 1
+    todo[0] = np.array([0, len(low), 0, len(high)])
+    while n_todo:
+        n_todo -= 1
+        first, last, least, most = todo[n_todo]
+        j = (first + last) // 2
+        above[j] = best_place(j, least, most, low[j], sums, harmonic, rate)
+        if j > first:
+            todo[n_todo] = np.array([first, j, least, above[j]])
+            n_todo += 1
+        if j + 1 < last:
+            todo[n_todo] = np.array([j + 1, last, above[j], most])
+            n_todo += 1
+
+
+@kernel
+def best_place(
+    j: int, least: int, most: int, score: float, sums: FloatArray, harmonic: FloatArray, rate: float
+) -> int:
+    """Where low item j adds most: how many high items stand above it, the fewest where several are best."""
+    n_high, number = len(sums) - 1, j + 1
+    best, found = -math.inf, least
+    for i in range(least, most + 1):
+        # Pushed down by its j-th low item, the k-th high item loses k/(k + j - 1) - k/(k + j) of its
+        # precision, which is j/(k + j) - (j - 1)/(k + j - 1): summed over k > i.
+        lost = number * (harmonic[n_high + number] - harmonic[i + number])
+        lost -= j * (harmonic[n_high + j] - harmonic[i + j])
+        added = lost / n_high + rate * ((n_high - i) * score - sums[i])
+        if added > best:
+            best, found = added, i
+    return found
