@@ -8,10 +8,18 @@ from typing import Any
 
 from concordant.evaluation.consistency import Consistency, Curve, run
 from concordant.evaluation.plots import STYLES, Decades
+from concordant.theory.bounds import Bound, bipartite, listwise
 
 HERE = Path(__file__).resolve().parent
 MARKERS = {"circle-open": ("o", 8), "square-open": ("s", 6), "diamond": ("D", 3.5)}
 DASHES = {"solid": "-", "dash": "--"}
+VERSIONS = {
+    "published": ("#D55E00", "--"),
+    "corrected": ("#CC79A7", "-"),
+    "sharp": ("#0072B2", "-"),
+    "tight": ("#009E73", ":"),
+}
+QUERIES = [10 ** (place / 4) for place in range(4, 29)]
 
 
 def consistency(result: Consistency, path: Path) -> None:
@@ -61,5 +69,40 @@ def draw(panel: Any, curve: Curve, axis: Decades) -> None:
     )
 
 
+def bounds(path: Path) -> None:
+    """Draw the excess of each version against the number of queries, for pairs and for lists."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(9, 3.9), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    pairs = [bipartite(1, 5, 35, version=version, reduction="pairs") for version in VERSIONS]
+    lists = [listwise(1, 40, version=version) for version in ("published", "corrected", "sharp")]
+    for panel, found, about in (
+        (left, pairs, "5 relevant items of 40: 0-1 error per pair"),
+        (right, lists, "lists of 40 items: 1 - NDCG"),
+    ):
+        draw_bounds(panel, found)
+        panel.set_title(about, fontsize="medium")
+    left.set_ylabel("excess")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def draw_bounds(panel: Any, found: list[Bound]) -> None:
+    """Draw a line per version; above the grey one nothing is said."""
+    for bound in found:
+        colour, dash = VERSIONS[bound.version]
+        excess = [10.0 ** bound.at(round(n)).log10 for n in QUERIES]
+        width = 3.0 if dash == "--" else 1.5  # wide enough to be seen under its neighbour
+        panel.plot(QUERIES, excess, dash, color=colour, linewidth=width, label=bound.version)
+    panel.axhline(found[-1].largest, color="grey", linewidth=1, label="largest value of the loss")
+    panel.set(xscale="log", yscale="log", xlabel="training queries")
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
 if __name__ == "__main__":
+    bounds(HERE / "bounds.svg")
     consistency(run(), HERE / "consistency.svg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from concordant.cli import buffoni, consistency
+from concordant.cli import bounds_simulation, buffoni, consistency
 
 __all__ = ["app"]
 
@@ -16,5 +16,6 @@ def reproduce() -> None:
     """Experiments of papers and of the documentation, run again."""
 
 
+app.command("bounds", epilog=bounds_simulation.EXAMPLES)(bounds_simulation.bounds)
 app.command(epilog=buffoni.EXAMPLES)(buffoni.buffoni)
 app.command(epilog=consistency.EXAMPLES)(consistency.consistency)

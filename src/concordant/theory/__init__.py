@@ -2,4 +2,6 @@
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["minimiser", "regret", "witness"])
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submodules=["bounds", "minimiser", "regret", "witness"]
+)
