@@ -319,7 +319,7 @@ def test_interleavings_cost_no_more_than_linear_functions():
 def test_large_lists(version):
     bound = listwise(n=1700, m=500, version=version)
     assert math.isfinite(bound.log10)
-    if version == "sharp":
+    if version in ("sharp", "tight"):
         assert not bound.vacuous
         assert bound.excess == pytest.approx(10**bound.log10)
         return
@@ -494,7 +494,8 @@ def test_bad_input(of, bad):
         (lambda: pairwise(10, 2.0), "m="),
         (lambda: pairwise(10, 3, reduction="mean"), "reduction"),
         (lambda: pairwise(10, 3, error="hinge"), "error"),
-        (lambda: listwise(10, 3, version="tight"), "version"),
+        (lambda: listwise(10, 3, version="tightest"), "version"),
+        (lambda: listwise(10, 3, version="tight", mode="sum"), "carry m!"),
         (lambda: listwise(10, 3, mode="mean"), "mode"),
         (lambda: listwise(10, 3, version="sharp", mode="sum"), "carry m!"),
         (lambda: listwise(10, 3, temperature=0.0), "temperature"),

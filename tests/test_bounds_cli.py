@@ -54,10 +54,10 @@ def test_numbers_are_those_of_the_library(options, of):
 def test_options_reach_the_library():
     (*_, tight) = answer("-n", 9, "-k", "pairwise", "-m", 5, "--per-pair", "--error", "plain")["bounds"]
     assert tight["excess"] == bounds.pairwise(9, 5, version="tight", reduction="pairs", error="plain").excess
-    (*_, sharp) = answer("-n", 9, "-m", 5, "--mode", "softmax", "--temperature", 0.3)["bounds"]
+    (*_, sharp, _) = answer("-n", 9, "-m", 5, "--mode", "softmax", "--temperature", 0.3)["bounds"]
     expected = bounds.listwise(9, 5, version="sharp", mode="softmax", temperature=0.3)
     assert sharp["excess"] == expected.excess
-    (*_, sharp) = answer("-n", 9, "-m", 5, "--levels", "2, 3")["bounds"]
+    (*_, sharp, _) = answer("-n", 9, "-m", 5, "--levels", "2, 3")["bounds"]
     assert sharp["excess"] == bounds.listwise(9, 5, version="sharp", levels=(2, 3)).excess
 
 

@@ -6,12 +6,13 @@
 """
 
 from concordant.theory.bounds.bound import Bound, Term
+from concordant.theory.bounds.empirical import EmpiricalBound, empirical
 from concordant.theory.bounds.lipschitz import kappa
 from concordant.theory.bounds.listwise import LISTWISE_VERSIONS, MODES, average_precision, listwise
 from concordant.theory.bounds.pairwise import PAIRWISE_VERSIONS, bipartite, multipartite, pairwise
 
 __all__ = [
     "LISTWISE_VERSIONS", "MODES", "PAIRWISE_VERSIONS",
-    "Bound", "Term",
-    "average_precision", "bipartite", "kappa", "listwise", "multipartite", "pairwise",
+    "Bound", "EmpiricalBound", "Term",
+    "average_precision", "bipartite", "empirical", "kappa", "listwise", "multipartite", "pairwise",
 ]  # fmt: skip

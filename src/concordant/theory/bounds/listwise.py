@@ -15,7 +15,7 @@ from concordant.theory.bounds.terms import one_sided, per_function, two_sided, v
 
 __all__ = ["LISTWISE_VERSIONS", "MODES", "average_precision", "listwise"]
 
-LISTWISE_VERSIONS = ("published", "corrected", "sharp")
+LISTWISE_VERSIONS = ("published", "corrected", "sharp", "tight")
 MODES = ("max", "softmax", "sum")
 EMPIRICAL = {
     "max": "max listwise hinge",
@@ -55,6 +55,9 @@ def listwise(
       labels: c = 1 + 2 kappa BM + T log N. Where `levels` are given, N = 1 + m! - prod_a l_a!, kappa
       becomes `lipschitz.spread`, and no value is below T log N - 2 kappa BM, which leaves
       c = 1 + 2 kappa BM + min(T log N, 2 kappa BM).
+    - `tight`: as `sharp`, with the hinge of a list cut off at the largest prediction loss. What is left still
+      dominates that loss, is as Lipschitz, and adds less to the sample's mean; its range is c = 1,
+      for the max and the soft-max alike.
 
     `published` and `corrected` speak of the sum whatever the mode is, and `empirical` says so. As sum >= max,
     they bound the risk of the max hinge too, but by the mean **sum** on the sample, not by the mean max.
@@ -64,9 +67,9 @@ def listwise(
     n, m, B, M, delta
         As for `pairwise`.
     version
-        "published", "corrected" or "sharp".
+        "published", "corrected", "sharp" or "tight".
     mode
-        "max", "softmax" or "sum"; the sum has no sharp version, since its slope and range carry m!.
+        "max", "softmax" or "sum"; the sum has no sharp or tight version, since its slope carries m!.
     temperature
         T of the soft-max.
     metric
@@ -74,7 +77,7 @@ def listwise(
     largest
         Largest value of the prediction loss, where it is not 1; it stands for the 1 in all formulas.
     levels
-        How many items of every query are on each level, best first, if that is known: `sharp` gains.
+        How many items of every query are on each level, best first, if known: `sharp` and `tight` gain.
 
     References
     ----------
@@ -98,8 +101,9 @@ def listwise(
     loss = f"1 - {name}" if name and height == 1.0 else f"loss of {name}" if name else "prediction loss"
     check_version(version, mode)
     softness = check_positive("temperature", temperature) * (mode == "softmax")
-    if version == "sharp":
-        return built(setting, version, mode, loss, height, contracted(setting, sizes, height, softness))
+    if version in ("sharp", "tight"):
+        parts = contracted(setting, sizes, version, height, softness)
+        return built(setting, version, mode, loss, height, parts)
     return built(setting, version, "sum", loss, height, counted(setting, math.factorial(m), version, height))
 
 
@@ -156,8 +160,8 @@ def check_version(version: str, mode: str) -> None:
     """Refuse unknown versions and modes, and the sum where no sharp bound is offered."""
     check_choice("version", version, LISTWISE_VERSIONS)
     check_choice("mode", mode, MODES)
-    if version == "sharp" and mode == "sum":
-        allowed = "'max' or 'softmax' for version='sharp': the slope and the range of the sum carry m!"
+    if version in ("sharp", "tight") and mode == "sum":
+        allowed = f"'max' or 'softmax' for version={version!r}: the slope and the range of the sum carry m!"
         raise ParameterError("mode", mode, allowed)
 
 
@@ -169,9 +173,9 @@ def built(
         **asdict(setting),
         version=version,
         bounds=loss,
-        empirical=EMPIRICAL[added],
+        empirical=EMPIRICAL[added] + ", cut off" * (version == "tight"),
         multiplier=1.0,
-        reduction=added if version == "sharp" else "sum",
+        reduction=added if version in ("sharp", "tight") else "sum",
         largest=largest,
         parts=parts,
         refuted=FALSE_LEMMA if version == "published" else "",
@@ -190,10 +194,12 @@ def counted(setting: Setting, orders: int, version: str, largest: float) -> tupl
 
 
 def contracted(
-    setting: Setting, sizes: tuple[int, ...] | None, largest: float, softness: float
+    setting: Setting, sizes: tuple[int, ...] | None, version: str, largest: float, softness: float
 ) -> tuple[Term, Term]:
     """Give the terms that pay for a query as a whole; a softness of 0 is the max."""
     m = setting.m
+    if version == "tight":
+        return vector(setting, listwise_slope(sizes or (1,) * m)), one_sided(setting, largest)
     swing = 2 * (spread(sizes) if sizes else kappa(m)) * setting.BM
     above = softness * math.log(1 + inconsistent(m, sizes)) if softness else 0.0
     height = largest + swing + (min(above, swing) if sizes else above)

@@ -60,11 +60,12 @@ class Problem:
         better, worse = np.nonzero(self.places[:, None] < self.places[None, :])
         return better, worse
 
-    def position_hinge(self) -> FloatArray:
-        """Sum over pairs of (r/y_i - r/y_j - (s_i - s_j))_+, by query and w."""
+    def position_hinge(self, *, cut: bool = False) -> FloatArray:
+        """Sum over pairs of (r/y_i - r/y_j - (s_i - s_j))_+, or of each cut off at its margin."""
         (better, worse), inverse = self.pairs(), len(self.levels) / self.places
         gaps = (inverse[better] - inverse[worse])[:, None]
-        hinges: FloatArray = np.maximum(gaps - (self.scores[:, better] - self.scores[:, worse]), 0.0).sum(1)
+        ahead = self.scores[:, better] - self.scores[:, worse]
+        hinges: FloatArray = np.clip(gaps - ahead, 0.0, gaps if cut else np.inf).sum(1)
         return hinges
 
     def zero_one(self) -> FloatArray:

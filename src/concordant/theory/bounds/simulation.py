@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from concordant.supervision.synthetic.items import check_counts
-from concordant.theory.bounds.bound import check_whole
+from concordant.theory.bounds.bound import Bound, check_whole
 from concordant.theory.bounds.lipschitz import kappa, listwise_slope, n_pairs, reach, variety
 from concordant.theory.bounds.listwise import listwise
 from concordant.theory.bounds.pairwise import multipartite, pairwise
@@ -143,22 +143,30 @@ def position(sampler: Sampler, problem: Problem, name: str) -> list[Check]:
             name, "R_n (2/n) <= P 8BM / sqrt(n)", sampler.absolute(problem, values), 8 * pairs * unit
         ),
     ]
-    deviations = sampler.deviations(problem, values, values)
+    cut = problem.position_hinge(cut=True)
     for version in ("corrected", "sharp", "tight"):
         bound = multipartite(sampler.n, levels, problem.B, 1.0, DELTA, version)
-        checks.append(sampler.quantile(name, f"sup(R - Rhat) <= {version}", deviations, bound))
+        found, words = (cut, f"{name}, cut off") if version == "tight" else (values, name)
+        checks.append(deviation(sampler, problem, words, found, bound))
     return checks
+
+
+def deviation(sampler: Sampler, problem: Problem, name: str, values: FloatArray, bound: Bound) -> Check:
+    """A version's last word: every draw's largest R - Rhat against its excess."""
+    deviations = sampler.deviations(problem, values, values)
+    return sampler.quantile(name, f"sup(R - Rhat) <= {bound.version}", deviations, bound)
 
 
 def lists(sampler: Sampler, problem: Problem, name: str, values: FloatArray, mode: str) -> list[Check]:
     """Every step of the sharp bound, for a listwise hinge."""
     levels, m = problem.levels, sum(problem.levels)
     checks = symmetrised(sampler, problem, name, values, listwise_slope(levels))
-    bound = listwise(
-        sampler.n, m, problem.B, 1.0, DELTA, "sharp", mode, temperature=TEMPERATURE, levels=levels
-    )
-    deviations = sampler.deviations(problem, values, values)
-    return [*checks, sampler.quantile(name, "sup(R - Rhat) <= sharp", deviations, bound)]
+    setting = sampler.n, m, problem.B, 1.0, DELTA
+    for version, found in (("sharp", values), ("tight", np.minimum(values, 1.0))):
+        bound = listwise(*setting, version, mode, temperature=TEMPERATURE, levels=levels)
+        words = f"{name}, cut off" if version == "tight" else name
+        checks.append(deviation(sampler, problem, words, found, bound))
+    return checks
 
 
 def summed(sampler: Sampler, problem: Problem, name: str) -> list[Check]:
@@ -166,10 +174,9 @@ def summed(sampler: Sampler, problem: Problem, name: str) -> list[Check]:
     values, m = problem.sum_hinge("ap"), sum(problem.levels)
     limit = math.factorial(m) * 8 * kappa(m) * problem.B / math.sqrt(sampler.n)
     bound = listwise(sampler.n, m, problem.B, 1.0, DELTA, "corrected")
-    deviations = sampler.deviations(problem, values, values)
     return [
         sampler.mean(name, "R_n (2/n) <= Q 8 kappa BM / sqrt(n)", sampler.absolute(problem, values), limit),
-        sampler.quantile(name, "sup(R - Rhat) <= corrected", deviations, bound),
+        deviation(sampler, problem, name, values, bound),
     ]
 
 

@@ -1,0 +1,283 @@
+"""A bound for a fitted ranker, from the data it was fitted on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from concordant.exceptions import ParameterError
+from concordant.metrics.parse import metric as read_metric
+from concordant.scorers import LinearScorer
+from concordant.scorers.spread import squares_within
+from concordant.supervision.check import check
+from concordant.supervision.queries import Queries
+from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder, Surrogate
+from concordant.surrogates.surrogate import check_choice
+from concordant.theory.bounds.bound import Term, check_positive, readable
+from concordant.theory.bounds.hinges import Facts, facts
+from concordant.types import ArrayLike
+
+__all__ = ["EmpiricalBound", "empirical"]
+
+VERSIONS = ("sharp", "tight")
+ERRORS = ("margin", "plain")
+
+
+@dataclass(frozen=True, repr=False)
+class EmpiricalBound:
+    """With probability 1 - delta: risk <= multiplier * (empirical loss + excess), for the ranker at hand.
+
+    Attributes
+    ----------
+    bounds
+        The loss whose risk is bounded.
+    empirical
+        Mean over the queries of the hinge, cut off by the tight version.
+    parts
+        The terms whose sum is the excess.
+    multiplier
+        Times which the hinge dominates the bounded loss.
+    largest
+        Largest value of the bounded loss.
+    measured
+        The bounded loss itself, mean over these queries.
+    worst
+        The hinge at scores 0, mean over these queries: what the bounded loss is at most on them.
+    B, rule
+        Length of w that was fixed, and how: "regulariser", "union" or "given".
+    length, M
+        Length of the ranker's weights, and the largest distance of a document from the mean of its list.
+    version, n, delta
+        "sharp" or "tight"; number of queries; probability of failure.
+    assumes
+        What must be true besides independent queries.
+    """
+
+    bounds: str
+    empirical: float
+    parts: tuple[Term, ...]
+    multiplier: float
+    largest: float
+    measured: float
+    worst: float
+    B: float
+    rule: str
+    length: float
+    M: float
+    version: str
+    n: int
+    delta: float
+    assumes: tuple[str, ...]
+
+    @property
+    def terms(self) -> dict[str, Term]:
+        """The terms by name: "complexity" of the class of rankers, "confidence" in the sample."""
+        return {term.name: term for term in self.parts}
+
+    @property
+    def excess(self) -> float:
+        """The sum of the terms."""
+        return math.fsum(term.value for term in self.parts)
+
+    @property
+    def value(self) -> float:
+        """The bound."""
+        return self.multiplier * (self.empirical + self.excess)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether it says nothing: it is at least the largest value of the bounded loss."""
+        return self.value >= self.largest
+
+    def queries_needed(self, epsilon: float) -> int:
+        """Give the number of queries like these at which the excess would be at most epsilon."""
+        rate = self.excess * math.sqrt(self.n) / check_positive("epsilon", epsilon)
+        return max(math.ceil(rate**2), 1)
+
+    def __str__(self) -> str:
+        times = "" if self.multiplier == 1.0 else f"{self.multiplier:g} * "
+        sum_of = f"({self.empirical:.4g} + {readable(self.excess, math.log10(max(self.excess, 1e-300)))})"
+        lines = [f"{self.bounds} <= {self.value:.4g} = {times}{sum_of} with probability {1 - self.delta:g}"]
+        lines += [f"  {one.name} {readable(one.value, one.log10)}: {one.meaning}" for one in self.parts]
+        lines.append(
+            f"  B = {self.B:.4g} by {self.rule}, weights of length {self.length:.4g}, {self.n} queries"
+        )
+        lines.append(f"  on these queries the loss is {self.measured:.4g}, and at most {self.worst:.4g}")
+        lines += [f"  assumes that {text}" for text in self.assumes]
+        return "\n".join(lines + [f"  vacuous: the loss is never above {self.largest:g}"] * self.vacuous)
+
+    def __repr__(self) -> str:
+        state = "; vacuous" * self.vacuous
+        return f"EmpiricalBound({self.bounds} <= {self.value:.4g}; n={self.n}{state})"
+
+
+def empirical(
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    qid: ArrayLike = None,
+    *,
+    delta: float = 0.05,
+    loss: Surrogate | None = None,
+    version: str = "tight",
+    B: float | str = "auto",
+    M: float | None = None,
+    base: float = 1.0,
+    largest: float = 1.0,
+    error: str = "margin",
+) -> EmpiricalBound:
+    """Bound the risk of a fitted linear ranker by its hinge loss on the queries it was fitted on.
+
+    For all w of length <= B at once, with probability 1 - delta over n independent queries:
+
+    risk <= mean hinge + 2 sqrt(2) (B/n) sqrt(sum_q L_q^2 sum_i |x_qi - mean_q|^2) + 3 c sqrt(ln(2/delta)/2n)
+
+    The hinge dominates the bounded loss. The second term is twice the empirical Rademacher average of the
+    losses: query q's is L_q-Lipschitz in its scores (`lipschitz`), vector contraction (Maurer 2016) turns it
+    into that of the scores, and Jensen's inequality into a root of squares; features count from their list's
+    mean, since no hinge sees a constant added to all scores. The third is McDiarmid's inequality, used twice
+    on a loss of range c, for the deviation and for the Rademacher average.
+
+    - `sharp`: c = largest loss where no document is farther than M from its list's mean; 1 + 2 kappa BM for
+      the listwise hinge. M is taken from the data, an assumption about the rest of the distribution.
+    - `tight`: the hinge is cut off, a list's at its value at scores 0, which no ranking's loss exceeds, a
+      pair's at its margin. What is left dominates the loss, is as Lipschitz, and is less; c is the
+      largest loss of a ranking, so that neither B nor M enters the third term, and nothing is assumed of M.
+
+    B must not depend on these queries. The penalty fixes it: the objective at the optimum is at most that at
+    0, so the length of w is at most sqrt(2 * (largest loss at scores 0) / alpha), if alpha was chosen on
+    other queries and the penalty sees X as given (`fit_scale=False`). Otherwise a union over
+    B_k = base * 2^k with delta_k = delta / ((k + 1)(k + 2)) pays for taking the smallest B_k that is at least
+    the length of w.
+
+    Parameters
+    ----------
+    model
+        A fitted linear ranker; or any object with `coef_`, if `loss` is given.
+    X, y, qid
+        The queries it was fitted on: features, grades, ids.
+    delta
+        Probability of failure.
+    loss
+        The hinge: `ListwiseHinge` (modes max and softmax), `PositionHinge`, or `Preorder("pairs",
+        margin="hinge")`. None: the one that was minimised; of other rankers the listwise hinge of its metric.
+    version
+        "sharp" or "tight".
+    B
+        "auto" (the regulariser's where it holds, else the union), "regulariser", "union", or a number.
+    M
+        Largest distance of a document from the mean of its list; None: the largest in the data.
+    base
+        First B of the union; choose it before you see the data.
+    largest
+        Largest value of the metric's loss, where it is not 1.
+    error
+        Of the position hinge: "margin", the 0-1 error of pairs weighted by their margins; or "plain", which
+        (levels - 1) times the hinge dominates.
+
+    References
+    ----------
+    Bartlett and Mendelson (2002). Maurer (2016). Mohri, Rostamizadeh and Talwalkar (2018), Theorem 3.3.
+
+    Examples
+    --------
+    >>> from concordant import MaxMarginRanker, synthetic
+    >>> toy = synthetic.grades(n_queries=2000, n_items=10, seed=0)
+    >>> model = MaxMarginRanker("ap", alpha=10.0, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
+    >>> bound = empirical(model, toy.X, toy.y, toy.qid)
+    >>> bound.rule, bound.measured < bound.empirical < bound.value, bound.vacuous
+    ('regulariser', True, False)
+    """
+    check_choice("version", version, VERSIONS)
+    check_choice("error", error, ERRORS)
+    if not 0.0 < delta < 1.0:
+        raise ParameterError("delta", delta, "a number between 0 and 1, both excluded")
+    hinge = loss if loss is not None else own_hinge(model)
+    queries, rows, grades = check(X, y, qid)
+    known = facts(hinge, grades, Queries.from_sizes(queries.sizes), largest, error)
+    length = float(np.linalg.norm(model.coef_))
+    rule, reach, chance = chosen_length(model, hinge, known, B, length, base, delta)
+    far = farthest(rows, queries) if M is None else check_positive("M", M)
+    tight = version == "tight"
+    height = known.ceiling if tight else known.height(reach * far)
+    scores = LinearScorer(rows).all_scores(model.coef_)
+    return EmpiricalBound(
+        bounds=known.bounds,
+        empirical=float((known.cut if tight else known.values)(scores).mean()),
+        parts=terms(rows, queries, known, reach, height, chance),
+        multiplier=known.multiplier,
+        largest=known.largest,
+        measured=float(known.error(scores).mean()),
+        worst=float(known.cut(np.zeros(len(scores))).mean()),
+        B=reach,
+        rule=rule,
+        length=length,
+        M=far,
+        version=version,
+        n=queries.n_queries,
+        delta=float(delta),
+        assumes=assumptions(known, rule, None if tight or M is not None else far, tight=tight),
+    )
+
+
+def assumptions(known: Facts, rule: str, far: float | None, *, tight: bool) -> tuple[str, ...]:
+    """Say what must be true besides independent queries."""
+    told = [*known.assumes, *(() if tight else known.assumes_height)]
+    if far is not None:
+        told.append(f"no document is farther than {far:.4g} from the mean of its list")
+    if rule == "regulariser":
+        told.append("alpha was chosen on other queries")
+    return tuple(told)
+
+
+def own_hinge(model: Any) -> Surrogate:
+    """Give the hinge that the ranker minimised, else the listwise one of its metric."""
+    own = getattr(model, "surrogate_", None)
+    if isinstance(own, (ListwiseHinge, PositionHinge, Preorder)):
+        return own
+    return ListwiseHinge(read_metric(model.metric))
+
+
+def chosen_length(
+    model: Any, hinge: Surrogate, known: Facts, B: float | str, length: float, base: float, delta: float
+) -> tuple[str, float, float]:
+    """Give the rule, the B that it fixes, and the probability of failure that is left."""
+    if not isinstance(B, str):
+        if not length <= check_positive("B", B):
+            raise ParameterError("B", B, f"at least the length of the weights, {length:.6g}")
+        return "given", float(B), delta
+    check_choice("B", B, ("auto", "regulariser", "union"))
+    fixed = getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
+    if B == "regulariser" and not fixed:
+        raise ParameterError("B", B, "'union', unless the ranker minimised this loss with fit_scale=False")
+    if fixed and B != "union":
+        return "regulariser", math.sqrt(2.0 * known.rest / model.alpha), delta
+    k = max(math.ceil(math.log2(length / check_positive("base", base))), 0) if length > 0.0 else 0
+    return "union", base * 2.0**k, delta / ((k + 1) * (k + 2))
+
+
+def terms(
+    X: Any, queries: Queries, known: Facts, B: float, height: float, chance: float
+) -> tuple[Term, Term]:
+    """Give the complexity of the linear rankers on these lists, and the confidence."""
+    inside, _ = squares_within(X, queries.offsets, known.slopes**2)
+    n = queries.n_queries
+    complexity = 2.0 * math.sqrt(2.0) * B * math.sqrt(float(inside.sum()) / n)
+    words = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 sum_i |x_qi - mean_q|^2): vector contraction"
+    confidence = 3.0 * height * math.sqrt(math.log(2.0 / chance) / 2.0)
+    told = f"3 c sqrt(ln(2/delta) / (2n)), c = {height:.4g}, delta = {chance:.3g}"
+    return Term("complexity", words, 1, complexity, n), Term("confidence", told, 1, confidence, n)
+
+
+def farthest(X: Any, queries: Queries) -> float:
+    """Largest distance of a row from the mean of its list."""
+    most = 0.0
+    for first, last in pairwise(queries.offsets.tolist()):
+        own = X[first:last].toarray() if hasattr(X, "toarray") else X[first:last]
+        if last > first:
+            most = max(most, float(np.linalg.norm(own - own.mean(axis=0), axis=1).max()))
+    return most

@@ -1,0 +1,176 @@
+"""Facts of a hinge loss on given labels: how fast it changes, how large it becomes, what it dominates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from concordant._segments import segment_reduce, segment_sum
+from concordant.exceptions import ParameterError
+from concordant.metrics.convention import Convention
+from concordant.metrics.pairwise import PD, WPD
+from concordant.supervision.queries import Queries
+from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder, Surrogate, hinge, margin
+from concordant.surrogates.pairwise import level_codes, pair_counts
+from concordant.surrogates.position import ShiftedHinge
+from concordant.theory.bounds.bound import check_positive
+from concordant.theory.bounds.lipschitz import kappa
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["Facts", "facts"]
+
+PerList = Callable[[FloatArray], FloatArray]
+"""One number per list, from the scores of its rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Facts of a hinge loss on the lists of a sample.
+
+    Attributes
+    ----------
+    slopes
+        Lipschitz constant of each list's loss, in its scores.
+    values, cut
+        The loss of each list; and cut off where it is still above what it dominates.
+    rest
+        Largest loss at scores 0 of any list, in the sample or not.
+    height, ceiling
+        Largest loss where no score is more than BM from some centre of its list, as a function of BM; and
+        largest loss when cut off.
+    bounds, error, largest
+        The loss that it dominates, in words; of each list; and the largest value of that.
+    multiplier
+        Times which the hinge dominates it.
+    assumes, assumes_height
+        What is taken for granted of lists outside the sample; and for `height` besides.
+    """
+
+    slopes: FloatArray
+    values: PerList
+    cut: PerList
+    rest: float
+    height: Callable[[float], float]
+    ceiling: float
+    bounds: str
+    error: PerList
+    largest: float
+    multiplier: float = 1.0
+    assumes: tuple[str, ...] = ()
+    assumes_height: tuple[str, ...] = ()
+
+
+def facts(loss: Surrogate, y: FloatArray, queries: Queries, largest: float, error: str) -> Facts:
+    """Give the facts of a hinge on grades, rows of each query adjacent."""
+    if isinstance(loss, ListwiseHinge) and loss.mode in ("max", "softmax"):
+        return of_orders(loss, y, queries, check_positive("largest", largest))
+    if isinstance(loss, PositionHinge):
+        return of_positions(loss, y, queries, plain=error == "plain")
+    if isinstance(loss, Preorder) and loss.weighting == "pairs" and margin(loss.margin) == hinge:
+        return of_pairs(loss, y, queries)
+    known = "a ListwiseHinge (max, softmax), a PositionHinge, or Preorder('pairs', margin='hinge')"
+    raise ParameterError("loss", loss, known)
+
+
+def evaluated(loss: Surrogate, y: FloatArray, queries: Queries) -> PerList:
+    """Give the loss of each list."""
+    bound = loss.bind(y, queries.offsets)
+    return lambda scores: bound.value_and_grad(scores)[0]
+
+
+def reaches(codes: IntArray, offsets: IntArray) -> FloatArray:
+    """`lipschitz.reach` of each list."""
+    slots = codes + np.repeat(offsets[:-1], np.diff(offsets))
+    cubes = np.bincount(slots, minlength=len(codes)).astype(np.float64) ** 3
+    sizes = np.diff(offsets).astype(np.float64)
+    reach: FloatArray = np.sqrt((sizes**3 - segment_sum(cubes, offsets)) / 3.0)
+    return reach
+
+
+def of_orders(loss: ListwiseHinge, y: FloatArray, queries: Queries, largest: float) -> Facts:
+    """Facts of the listwise hinge: slopes 4 reach / (m (m - 1)), range largest + 2 kappa BM."""
+    metric: Any = loss.metric
+    sizes, gains = queries.sizes.astype(np.float64), metric.order_loss(y, queries.sizes).gains
+    reach = reaches(level_codes(gains, queries.offsets), queries.offsets)
+    shortest = max(int(sizes[sizes > 1].min(initial=sizes.max(initial=2.0))), 2)
+    soft = loss.temperature * math.lgamma(sizes.max(initial=1.0) + 1.0) if loss.mode == "softmax" else 0.0
+    values = evaluated(loss, y, queries)
+    most = np.minimum(values(np.zeros(len(y))), largest)  # at scores 0 the worst order costs what it loses
+
+    def lost(scores: FloatArray) -> FloatArray:
+        best, value = (metric.per_query(y, given, qid=queries) for given in (gains, scores))
+        gap: FloatArray = np.nan_to_num(best - value if metric.greater_is_better else value - best)
+        return gap
+
+    return Facts(
+        slopes=4.0 * reach / np.maximum(sizes * (sizes - 1.0), 1.0),
+        values=values,
+        cut=lambda scores: np.minimum(values(scores), most),
+        rest=largest + soft,
+        height=lambda far: largest + soft + 2.0 * kappa(shortest) * far,
+        ceiling=largest,
+        bounds=f"loss by {metric}",
+        error=lost,
+        largest=largest,
+        assumes_height=(f"no list is shorter than {shortest} items",),
+    )
+
+
+def of_positions(loss: PositionHinge, y: FloatArray, queries: Queries, *, plain: bool) -> Facts:
+    """Facts of the position hinge: no margin of r levels is above r - 1."""
+    offsets, codes = queries.offsets, level_codes(y, queries.offsets)
+    own = segment_reduce(np.maximum, codes.astype(np.float64), offsets) + 1.0
+    margins = np.repeat(own, queries.sizes) / (np.repeat(own, queries.sizes) - codes)
+    levels = max(int(own.max(initial=2.0)), 2)
+    metric = PD() if plain else WPD(convention=Convention(gain="linear"))
+    shares = loss.shares(y, offsets)
+    pairs = float((shares * pair_counts(y, offsets)).max(initial=0.0)) if loss.reduction == "sum" else 1.0
+    return Facts(
+        slopes=shares * reaches(codes, offsets),
+        values=evaluated(loss, y, queries),
+        cut=ramps(loss, y, queries, shares),
+        rest=pairs * (levels - 1.0),
+        height=lambda far: pairs * (levels - 1.0 + 2.0 * far),
+        ceiling=pairs * (levels - 1.0),
+        bounds=f"{'' if plain else 'margin-weighted '}0-1 error of pairs",
+        error=violations(metric, y if plain else margins, queries, shares),
+        largest=pairs if plain else pairs * (levels - 1.0),
+        multiplier=levels - 1.0 if plain else 1.0,
+        assumes=(
+            f"no list has more than {levels} levels",
+            *(f"no list has more than {pairs:g} pairs of different levels",) * (loss.reduction == "sum"),
+        ),
+    )
+
+
+def of_pairs(loss: Preorder, y: FloatArray, queries: Queries) -> Facts:
+    """Facts of the plain hinge, mean over pairs."""
+    shares = 1.0 / np.maximum(pair_counts(y, queries.offsets), 1.0)
+    return Facts(
+        slopes=shares * reaches(level_codes(y, queries.offsets), queries.offsets),
+        values=evaluated(loss, y, queries),
+        cut=ramps(loss, y, queries, shares),
+        rest=1.0,
+        height=lambda far: 1.0 + 2.0 * far,
+        ceiling=1.0,
+        bounds="0-1 error of pairs",
+        error=violations(PD(), y, queries, shares),
+        largest=1.0,
+    )
+
+
+def ramps(loss: Surrogate, y: FloatArray, queries: Queries, shares: FloatArray) -> PerList:
+    """Cut each pair's hinge off at its margin: it is the hinge less the one of margin 0."""
+    weights, codes = np.repeat(shares, queries.sizes), level_codes(y, queries.offsets)
+    below = ShiftedHinge(queries.offsets, weights, codes, np.zeros(len(y)))
+    values = evaluated(loss, y, queries)
+    return lambda scores: np.maximum(values(scores) - below.value_and_grad(scores)[0], 0.0)
+
+
+def violations(metric: PD, labels: FloatArray, queries: Queries, shares: FloatArray) -> PerList:
+    """Weight of the pairs in the wrong order, tied ones by half, times each list's share."""
+    return lambda scores: shares * np.nan_to_num(metric.per_query(labels, scores, qid=queries))
