@@ -78,7 +78,7 @@ def bounds(path: Path) -> None:
     figure = Figure(figsize=(9, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     pairs = [bipartite(1, 5, 35, version=version, reduction="pairs") for version in VERSIONS]
-    lists = [listwise(1, 40, version=version) for version in ("published", "corrected", "sharp")]
+    lists = [listwise(1, 40, version=version) for version in VERSIONS]
     for panel, found, about in (
         (left, pairs, "5 relevant items of 40: 0-1 error per pair"),
         (right, lists, "lists of 40 items: 1 - NDCG"),
