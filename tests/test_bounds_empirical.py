@@ -1,0 +1,239 @@
+"""Bounds for fitted rankers: by hand, the facts each step rests on, and samples that try to break them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import concordant as cc
+from concordant.exceptions import ConcordantError, ParameterError
+from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder
+from concordant.theory.bounds import empirical
+from concordant.theory.bounds.hinges import facts
+
+PLAIN = Preorder("pairs", margin="hinge")
+HINGES = {
+    "ap": ListwiseHinge(cc.metric("ap")),
+    "ndcg": ListwiseHinge(cc.metric("ndcg")),
+    "p@2": ListwiseHinge(cc.metric("p@2")),
+    "auc": ListwiseHinge(cc.metric("auc")),
+    "softmax": ListwiseHinge(cc.metric("ndcg"), "softmax", 0.3),
+    "position": PositionHinge("pairs"),
+    "position, all pairs": PositionHinge("all_pairs"),
+    "position, sum": PositionHinge(),
+    "plain": PLAIN,
+}
+every_hinge = pytest.mark.parametrize("name", HINGES)
+
+
+class Lists:
+    """A few lists with scores; some empty, of one item, or of one label."""
+
+    def __init__(self, seed, scale=1.0):
+        rng = np.random.default_rng(seed)
+        self.queries = cc.Queries.from_sizes(rng.integers(0, 7, 6))
+        n_rows = self.queries.n_rows
+        self.y = rng.integers(0, 3, n_rows).astype(float)
+        self.scores, self.other = np.round(scale * rng.normal(size=(2, n_rows)), int(rng.integers(0, 3)))
+
+    def facts(self, name, error="margin"):
+        return facts(HINGES[name], self.y, self.queries, 1.0, error)
+
+    def per_list(self, values, function):
+        return np.array([function(part) for part in np.split(values, self.queries.offsets[1:-1])])
+
+
+@every_hinge
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 1.0, 10.0]), plain=st.booleans())
+def test_the_hinge_dominates_the_error_also_cut_off(name, seed, scale, plain):
+    lists = Lists(seed, scale)
+    known = lists.facts(name, "plain" if plain else "margin")
+    error, cut, values = (part(lists.scores) for part in (known.error, known.cut, known.values))
+    assert (error <= known.multiplier * cut + 1e-9).all()
+    assert (cut <= values + 1e-9).all()
+    assert (cut >= 0.0).all()
+    assert (cut <= known.ceiling + 1e-9).all()
+    assert (error <= known.largest + 1e-9).all()
+    assert (known.values(0.0 * lists.scores) <= known.rest + 1e-9).all()
+    assert (values <= known.height(np.abs(lists.scores).max(initial=0.0)) + 1e-9).all()
+
+
+@every_hinge
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 1.0, 10.0]))
+def test_the_slopes_hold_also_cut_off(name, seed, scale):
+    lists = Lists(seed, scale)
+    known = lists.facts(name)
+    moved = lists.per_list(lists.other - lists.scores, np.linalg.norm)
+    for part in (known.values, known.cut):
+        change = np.abs(part(lists.other) - part(lists.scores))
+        assert (change <= known.slopes * moved + 1e-9).all()
+
+
+def test_a_smaller_slope_is_caught():
+    """The check above can fail: with nine tenths of the slope, reversing equal scores breaks it."""
+    y, queries = np.arange(6.0), cc.Queries.from_sizes([6])
+    known = facts(PositionHinge("pairs"), y, queries, 1.0, "margin")
+    nudge = 1e-3 * np.array([5.0, 3.0, 1.0, -1.0, -3.0, -5.0])
+    change = known.values(nudge) - known.values(0.0 * nudge)
+    assert change[0] == pytest.approx(known.slopes[0] * np.linalg.norm(nudge))
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return cc.synthetic.grades(n_queries=60, n_items=6, n_features=3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(toy):
+    return cc.MaxMarginRanker("ap", alpha=2.0, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
+
+
+def by_hand(toy, B, chance, height):
+    """Complexity and confidence of 1 - AP, list by list."""
+    total, ids = 0.0, np.unique(toy.qid)
+    for query in ids:
+        X, y = toy.X[toy.qid == query], toy.y[toy.qid == query]
+        m, rel = len(y), int((y >= 1).sum())
+        slope = 4.0 * math.sqrt(rel * (m - rel) * m) / (m * (m - 1))
+        total += slope**2 * ((X - X.mean(axis=0)) ** 2).sum()
+    n = len(ids)
+    complexity = 2.0 * math.sqrt(2.0) * B / n * math.sqrt(total)
+    return complexity, 3.0 * height * math.sqrt(math.log(2.0 / chance) / (2.0 * n))
+
+
+def test_the_formula_by_hand(model, toy):
+    bound = empirical(model, toy.X, toy.y, toy.qid, delta=0.1)
+    B = math.sqrt(2.0 / 2.0)
+    assert (bound.rule, bound.B) == ("regulariser", B)
+    assert [term.value for term in bound.parts] == pytest.approx(by_hand(toy, B, 0.1, 1.0))
+    assert bound.value == bound.multiplier * (bound.empirical + bound.excess)
+    scores = model.predict(toy.X)
+    values, _ = cc.listwise_hinge("ap")(scores, toy.y, qid=toy.qid)
+    rest, _ = cc.listwise_hinge("ap")(0.0 * scores, toy.y, qid=toy.qid)
+    assert bound.empirical == pytest.approx(np.minimum(values, rest).mean())
+    assert bound.worst == pytest.approx(rest.mean())
+    lost = 1.0 - cc.metric("ap").per_query(toy.y, scores, qid=toy.qid)
+    assert bound.measured == pytest.approx(np.nan_to_num(lost).mean())
+
+
+def test_the_sharp_version_says_what_it_assumes(model, toy):
+    bound = empirical(model, toy.X, toy.y, toy.qid, version="sharp")
+    far = max(
+        np.linalg.norm(toy.X[toy.qid == query] - toy.X[toy.qid == query].mean(axis=0), axis=1).max()
+        for query in np.unique(toy.qid)
+    )
+    assert pytest.approx(far) == bound.M
+    height = 1.0 + 2.0 * cc.theory.bounds.kappa(6) * bound.B * far
+    assert [term.value for term in bound.parts] == pytest.approx(by_hand(toy, bound.B, 0.05, height))
+    assert any("farther" in text for text in bound.assumes)
+    given = empirical(model, toy.X, toy.y, toy.qid, version="sharp", M=2.0 * far)
+    assert given.excess > bound.excess
+    assert not any("farther" in text for text in given.assumes)
+    tight = empirical(model, toy.X, toy.y, toy.qid)
+    assert tight.value < bound.value
+    assert not any("farther" in text for text in tight.assumes)
+
+
+@pytest.mark.parametrize(
+    ("length", "base", "k"), [(0.3, 1.0, 0), (1.0, 1.0, 0), (5.0, 1.0, 3), (0.3, 0.1, 2)]
+)
+def test_the_union(toy, length, base, k):
+    class Given:
+        coef_ = np.array([length, 0.0, 0.0])
+
+    bound = empirical(Given(), toy.X, toy.y, toy.qid, loss=HINGES["ap"], base=base)
+    assert (bound.rule, bound.B) == ("union", base * 2.0**k)
+    assert [term.value for term in bound.parts] == pytest.approx(
+        by_hand(toy, bound.B, 0.05 / ((k + 1) * (k + 2)), 1.0)
+    )
+
+
+def test_weights_of_length_zero_have_a_union(toy):
+    class Zero:
+        coef_ = np.zeros(3)
+
+    assert empirical(Zero(), toy.X, toy.y, toy.qid, loss=HINGES["ap"]).B == 1.0
+
+
+def test_which_rule_is_fair(toy):
+    scaled = cc.MaxMarginRanker("ap").fit(toy.X, toy.y, qid=toy.qid)
+    assert empirical(scaled, toy.X, toy.y, toy.qid).rule == "union"
+    with pytest.raises(ParameterError, match="fit_scale=False"):
+        empirical(scaled, toy.X, toy.y, toy.qid, B="regulariser")
+    linear = cc.LinearRanker("ndcg", fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
+    bound = empirical(linear, toy.X, toy.y, toy.qid)
+    assert (bound.rule, bound.bounds) == ("union", "loss by ndcg")
+
+
+@every_hinge
+def test_the_regulariser_is_kept(name, toy):
+    """Fitted weights are never longer than the B that the penalty promises."""
+    for alpha in (0.01, 10.0):
+        model = cc.MaxMarginRanker("ndcg", HINGES[name], alpha, fit_scale=False)
+        model.fit(toy.X, toy.y, qid=toy.qid)
+        bound = empirical(model, toy.X, toy.y, toy.qid)
+        assert bound.rule == "regulariser"
+        assert bound.length <= bound.B
+
+
+def test_row_order_and_sparsity_do_not_matter(model, toy):
+    bound = empirical(model, toy.X, toy.y, toy.qid, version="sharp")
+    order = np.random.default_rng(0).permutation(len(toy.y))
+    moved = empirical(model, sparse.csr_array(toy.X[order]), toy.y[order], toy.qid[order], version="sharp")
+    assert moved.value == pytest.approx(bound.value)
+    assert pytest.approx(bound.M) == moved.M
+
+
+def test_it_reads_like_a_statement(model, toy):
+    bound = empirical(model, toy.X, toy.y, toy.qid)
+    assert str(bound).startswith(f"loss by ap <= {bound.value:.4g} = (")
+    assert "assumes that alpha was chosen on other queries" in str(bound)
+    assert ("vacuous" in repr(bound)) == bound.vacuous == (bound.value >= 1.0)
+    needed = bound.queries_needed(0.1)
+    assert bound.excess * math.sqrt(bound.n / needed) <= 0.1 + 1e-12
+    assert bound.excess * math.sqrt(bound.n / (needed - 1)) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"delta": 0.0}, "delta"),
+        ({"version": "published"}, "version"),
+        ({"B": 1e-6}, "at least the length"),
+        ({"B": "magic"}, "B"),
+        ({"base": 0.0, "B": "union"}, "base"),
+        ({"M": -1.0, "version": "sharp"}, "M"),
+        ({"loss": PositionHinge(), "error": "hinge"}, "error"),
+        ({"loss": cc.surrogates.Softmax()}, "ListwiseHinge"),
+        ({"loss": cc.listwise_hinge("ap", "sum")}, "max, softmax"),
+        ({"largest": -1.0}, "largest"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_named(model, toy, options, text):
+    with pytest.raises(ConcordantError, match=text):
+        empirical(model, toy.X, toy.y, toy.qid, **options)
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg", "position", "plain"])
+def test_samples_do_not_break_it(name):
+    """The risk on a large population, against the bound from samples of it: never above in 100 draws.
+
+    The slack is large, so that this shows little by itself: each step is tested above, and measured by
+    `concordant reproduce bounds`.
+    """
+    whole = cc.synthetic.grades(n_queries=1500, n_items=5, n_features=2, seed=3)
+    rng, ids = np.random.default_rng(0), np.arange(1500)
+    queries = cc.Queries.from_ids(whole.qid)
+    for _ in range(100):
+        rows = queries.rows(rng.choice(ids, 40, replace=False))
+        model = cc.MaxMarginRanker("ndcg", HINGES[name], 1.0, fit_scale=False)
+        model.fit(whole.X[rows], whole.y[rows], qid=whole.qid[rows])
+        bound = empirical(model, whole.X[rows], whole.y[rows], whole.qid[rows])
+        risk = empirical(model, whole.X, whole.y, whole.qid).measured
+        assert risk <= bound.value
