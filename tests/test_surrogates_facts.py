@@ -165,6 +165,7 @@ def test_table_of_facts():
         "duchi": (True, False, "targets", True),
         "plackett_luce": (False, False, "positions", False),
         "preorder": (False, False, "grades", False),
+        "position_hinge": (False, False, "grades", False),
     }
 
 

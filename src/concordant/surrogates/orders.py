@@ -22,6 +22,7 @@ __all__ = ["ListwiseHinge"]
 
 MOST_ITEMS = 8
 MOST_ORDERS = math.factorial(MOST_ITEMS)  # that are added up
+LOG_MOST_ORDERS = math.log(MOST_ORDERS + 0.5)
 
 
 class Labels(NamedTuple):
@@ -168,7 +169,8 @@ class ListwiseHinge(Surrogate):
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Let the metric read the labels."""
         metric: Any = self.metric
-        form = metric.order_loss(targets, np.diff(offsets))
+        nothing = OrderLoss("precision", np.empty(0), np.empty(0))
+        form = metric.order_loss(targets, np.diff(offsets)) if len(targets) else nothing
         codes = level_codes(form.gains, offsets)
         self.check_lists(codes, offsets)
         sizes = np.maximum(np.diff(offsets), 1).astype(np.float64)
@@ -191,7 +193,12 @@ class ListwiseHinge(Surrogate):
                 problem = f"mode={self.mode!r} mixes two labels, and a list has more"
                 raise LabelError(problem, "use mode='max'.")
             ones = segment_sum(codes.astype(np.float64), offsets)
-            most = max((math.comb(int(n), int(k)) for n, k in zip(sizes, ones, strict=True)), default=0)
-            if most > MOST_ORDERS:
-                problem = f"mode={self.mode!r}: a list has {most} interleavings"
+            lists = zip(sizes.tolist(), ones.tolist(), strict=True)
+            if any(log_choices(n, k) > LOG_MOST_ORDERS for n, k in lists):
+                problem = f"mode={self.mode!r}: a list has more than {MOST_ORDERS} interleavings"
                 raise LabelError(problem, f"at most {MOST_ORDERS} are added up; use mode='max'.")
+
+
+def log_choices(n: float, k: float) -> float:
+    """Logarithm of the number of ways to choose k of n."""
+    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)

@@ -22,13 +22,15 @@ class ShiftedHinge(PairLoss):
 
     def __init__(self, offsets: IntArray, weights: FloatArray, codes: IntArray, shift: FloatArray) -> None:
         super().__init__(overtaken, offsets, weights, codes.astype(np.float64), top=1.0)
-        self.shift, self.moved = shift, np.empty(len(shift))
+        self.shift = frozen(shift)
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
         """As pairs of shifted scores."""
-        rows = slice(self.offsets[first], self.offsets[last])
-        np.subtract(scores[rows], self.shift[rows], out=self.moved[rows])
-        super().chunk(frozen(self.moved), first, last, values, grad)
+        from concordant.surrogates.kernels.pairs import shifted_chunk
+
+        moved = np.empty(len(scores))  # of which only the rows of these queries become memory
+        shifted_chunk(scores, self.shift, self.offsets, first, last, moved)
+        super().chunk(frozen(moved), first, last, values, grad)
 
     def product_chunk(
         self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray

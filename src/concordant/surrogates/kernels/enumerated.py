@@ -63,14 +63,18 @@ def add_soft(
     grad: FloatArray,
     product: FloatArray,
 ) -> None:
-    """Add exp(margin/T) to sums[0], relative to the highest margin so far, sums[1]; sums[2] is of along."""
-    if margin > sums[1]:
+    """Add exp(margin/T), all relative to the highest margin so far, sums[1]; sums[2] is of along.
+
+    sums[0] leaves the highest out: log1p keeps the digits of the others.
+    """
+    lower = margin <= sums[1]
+    if not lower:
         fade = math.exp((sums[1] - margin) / temperature)
-        sums[0], sums[1], sums[2] = sums[0] * fade, margin, sums[2] * fade
+        sums[0], sums[1], sums[2] = (sums[0] + 1.0) * fade, margin, sums[2] * fade
         for i in range(len(grad)):
             grad[i], product[i] = grad[i] * fade, product[i] * fade
     share = math.exp((margin - sums[1]) / temperature)
-    sums[0], sums[2] = sums[0] + share, sums[2] + share * along
+    sums[0], sums[2] = sums[0] + (share if lower else 0.0), sums[2] + share * along
     for i in range(len(grad)):
         grad[i] += share * change[i]
         product[i] += share * along * change[i]
@@ -145,15 +149,14 @@ def total(
     grad[:], product[:] = 0.0, 0.0
     if n < 2:
         return 0.0
-    sums[0] = 1.0 if temperature > 0.0 else 0.0
     labels = gains, codes, gold, best, kind, discounts, temperature, by_label
     add_orders(scores, *labels, vector, sums, grad, product)
-    scale, whole = 2.0 / (n * (n - 1.0)), sums[0] if temperature > 0.0 else 1.0
+    scale, whole = 2.0 / (n * (n - 1.0)), 1.0 + sums[0] if temperature > 0.0 else 1.0
     for i in range(n):
         grad[i] *= scale / whole
         if temperature > 0.0:
             product[i] = (scale * scale * product[i] - scale * sums[2] * grad[i]) / (whole * temperature)
-    return float(sums[1] + temperature * math.log(whole) if temperature > 0.0 else sums[0])
+    return float(sums[1] + temperature * math.log1p(sums[0]) if temperature > 0.0 else sums[0])
 
 
 @kernel

@@ -7,12 +7,13 @@ import numpy as np
 from concordant._combinatorics import assign, interleave
 from concordant._segments import kernel
 from concordant.surrogates.kernels.long import Space
-from concordant.surrogates.kernels.sort import ranked
+from concordant.surrogates.kernels.sort import mend, ranked
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["ADDITIVE", "PAIRS", "PRECISION", "centred", "lean", "lost", "worst_chunk"]
 
 ADDITIVE, PRECISION, PAIRS = 0, 1, 2  # kinds of loss
+SHORT = 40  # items that insertion sorts faster than counting
 
 
 @kernel
@@ -83,7 +84,12 @@ def most_lost(
 ) -> None:
     """Fill the order with the largest loss + F: items of equal label stand by score."""
     n, by_score = len(scores), space.order[: len(scores)]
-    ranked(scores, by_score, space.counts, space.tally)
+    if n > SHORT:
+        ranked(scores, by_score, space.counts, space.tally)
+    else:
+        for i in range(n):
+            by_score[i] = i
+        mend(by_score, scores, n * n)
     rate = 4.0 / (n * (n - 1.0))
     if kind == ADDITIVE:
         level, slopes, worth = scores[by_score[0]], space.places[0, :n], space.places[1, :n]

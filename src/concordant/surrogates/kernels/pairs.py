@@ -21,7 +21,7 @@ from concordant.surrogates.kernels.double_product import (
 from concordant.surrogates.kernels.far import logistic_far, logistic_far_product
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["clip_chunk", "clip_product_chunk", "logistic_chunk", "logistic_product_chunk"]
+__all__ = ["clip_chunk", "clip_product_chunk", "logistic_chunk", "logistic_product_chunk", "shifted_chunk"]
 
 
 @kernel
@@ -132,3 +132,13 @@ def logistic_product_chunk(
             graded_logistic_product(rows[0], levels[a:b], top, rows[1], powers, rows[2])
         else:
             all_logistic_product(rows[0], rows[1], powers, rows[2])
+
+
+@kernel
+def shifted_chunk(
+    scores: FloatArray, shift: FloatArray, offsets: IntArray, first: int, last: int, moved: FloatArray
+) -> None:
+    """Scores less their shift, from the list's first score on: large levels would cost digits."""
+    for q in range(first, last):
+        for i in range(offsets[q], offsets[q + 1]):
+            moved[i] = (scores[i] - scores[offsets[q]]) - shift[i]

@@ -11,7 +11,7 @@ import math
 from concordant._segments import kernel
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["DIGITS", "ranked"]
+__all__ = ["DIGITS", "mend", "ranked"]
 
 FEW, DIGIT, LONG_DIGIT = 4096, 8, 11  # bits sorted at a time, below that many items and from there on
 DIGITS = 2**LONG_DIGIT
