@@ -395,7 +395,7 @@ def test_weights_that_are_all_alike_change_nothing():
     )
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "newton", "sgd"])
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "sgd", "bundle"])
 def test_equal_fits_give_equal_bits(solver):
     model = LinearRanker(solver=solver, max_iter=20, tol=1e-2)
     first = model.fit(X, y, qid=qid).coef_.tobytes()
@@ -437,6 +437,9 @@ def test_solvers_agree():
         LinearRanker(solver=solver, **EXACT).fit(X, y, qid=qid) for solver in ("lbfgs", "newton")
     )
     np.testing.assert_allclose(newton.coef_, exact.coef_, rtol=1e-5)
+    certified = LinearRanker(solver="bundle", tol=1e-9).fit(X, y, qid=qid)
+    np.testing.assert_allclose(certified.coef_, exact.coef_, rtol=1e-2)
+    assert certified.solution_.gap >= certified.solution_.value - exact.solution_.value - 1e-12
     with pytest.warns(ConvergenceWarning):
         rough = LinearRanker(solver="sgd", max_iter=30, tol=1e-9).fit(X, y, qid=qid)
     np.testing.assert_allclose(rough.coef_, exact.coef_, rtol=0.2, atol=0.1 * abs(exact.coef_).max())
@@ -475,8 +478,18 @@ def constant(model):
     return other
 
 
-@pytest.mark.parametrize("name", SURROGATES)
-@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+CORNERED = [name for name, kind in SURROGATES.items() if not kind().smooth]
+
+
+@pytest.mark.parametrize(
+    ("name", "solver"),
+    [
+        (name, solver)
+        for name in SURROGATES
+        for solver in ("lbfgs", "newton", "bundle")
+        if solver == "bundle" or name not in CORNERED
+    ],
+)
 def test_every_surrogate_fits(name, solver):
     labels, metric = (orders(y, qid), "zero_one") if name == "plackett_luce" else (y, "ndcg@5")
     model = LinearRanker(metric, name, solver=solver, assume="order_preserving").fit(X, labels, qid=qid)
@@ -486,11 +499,31 @@ def test_every_surrogate_fits(name, solver):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # its gradient never vanishes
-def test_a_hinge_fits():
-    model = LinearRanker(surrogate=Pairwise("hinge"), tol=1e-4).fit(X, y, qid=qid)
+@pytest.mark.parametrize("surrogate", [*CORNERED, Pairwise("hinge"), Preorder(margin="hinge")], ids=str)
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
+def test_a_hinge_fits(surrogate, solver):
+    """Smooth solvers come close to what the bundle certifies; newton, which reads curvature, is refused."""
+    exact = LinearRanker(surrogate=surrogate, solver="bundle").fit(X, y, qid=qid)
+    assert exact.solution_.converged
+    model = LinearRanker(surrogate=surrogate, solver=solver, tol=1e-4).fit(X, y, qid=qid)
+    lowest = exact.solution_.value - exact.solution_.gap
+    assert lowest * (1 - 1e-12) <= model.solution_.value <= 1.1 * exact.solution_.value
     assert model.score(X, y, qid=qid) > 0.85
-    with pytest.raises(ParameterError, match="has corners"):
-        LinearRanker(surrogate=Pairwise("hinge"), solver="newton").fit(X, y, qid=qid)
+    with pytest.raises(ParameterError, match=r"solver='newton' is not allowed.*'bundle', 'lbfgs' or 'sgd'"):
+        LinearRanker(surrogate=surrogate, solver="newton").fit(X, y, qid=qid)
+
+
+def test_corners_may_stop_a_smooth_solver():
+    """With a warning that says why; the bundle goes on."""
+    with pytest.warns(ConvergenceWarning, match="no step lowers it.*has the loss corners"):
+        model = LinearRanker(surrogate="position_hinge").fit(X, y, qid=qid)
+    assert model.solution_.stopped_by == "precision"
+    assert not model.solution_.converged
+
+
+def test_a_bundle_needs_a_penalty():
+    with pytest.raises(ParameterError, match=r"alpha=0.0 is not allowed; alpha must be > 0"):
+        LinearRanker(alpha=0.0, solver="bundle").fit(X, y, qid=qid)
 
 
 BASES = {

@@ -92,7 +92,7 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
         if not problem.n_informative:
             warnings.warn("no query has labels that differ: nothing was learned", UserWarning, stacklevel=3)
-        elif not solution.w.any() and solution.stopped_by != "interrupt":
+        elif solution.converged and not solution.w.any():
             text = "every weight is 0, which is optimal for this loss and penalty: lower alpha, or change it"
             warnings.warn(text, UserWarning, stacklevel=3)
         if text := shortfall(solution):

@@ -182,7 +182,7 @@ class LinearRanker(LinearModel):
         check_assumption(self.assume)
         metric = read_metric(self.metric)
         surrogate = self.chosen(metric)
-        solver_for(self.solver, surrogate)
+        solver_for(self.solver, surrogate, self.alpha)
         return metric, surrogate
 
     def chosen(self, metric: Metric) -> Surrogate:
@@ -208,7 +208,7 @@ class LinearRanker(LinearModel):
         shares, weights = row_weights(sample_weight, query_weight, queries)
         ordered, offsets = queries.gather(features), queries.offsets
         scale = feature_scale(ordered, offsets, shares) if self.fit_scale else np.ones(ordered.shape[1])
-        counts = queries.n_queries, n_informative(labels, offsets, shares)
+        counts = queries.n_queries, n_informative(surrogate.levels(labels, offsets), offsets, shares)
         return Problem(surrogate, basis, surrogate.bind(labels, offsets, weights), ordered, scale, *counts)
 
     def start(self, problem: Problem) -> FloatArray:

@@ -127,7 +127,7 @@ class LinearRankerCV(LinearModel):
             are those fitted to X.
         """
         alphas = checked_alphas(self.alphas)
-        ranker = self.ranker(float(alphas[0]))
+        ranker = self.ranker(float(alphas[-1]))  # if the smallest is allowed, all are
         recipe = ranker.checked_parameters()
         self.refuse_no_labels(y)
         features = self.checked_features(X, reset=True)

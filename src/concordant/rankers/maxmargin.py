@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any
 
 from concordant.exceptions import ParameterError
@@ -25,7 +27,7 @@ class MaxMarginRanker(LinearRanker):
         What a ranking is worth: a metric or its name. The listwise loss is built from it; the pairwise one
         does not read it, and `score` uses it.
     loss
-        "listwise" (`ListwiseHinge`), "pairwise" (`PositionHinge`), or a `Surrogate`, such as
+        "listwise" (`ListwiseHinge`), "pairwise" (`PositionHinge`), or a `Surrogate` of grades, such as
         `Preorder("pairs", margin="hinge")`.
     alpha
         Penalty, > 0.
@@ -120,19 +122,24 @@ class MaxMarginRanker(LinearRanker):
 
     def checked_parameters(self) -> Recipe:
         """Refuse parameters out of range, before any work; the metric, and the loss."""
-        recipe = super().checked_parameters()
-        if not self.alpha > 0:
-            raise ParameterError("alpha", self.alpha, "> 0: without a penalty there is no duality gap")
-        return recipe
+        if not (isinstance(self.alpha, Real) and 0.0 < float(self.alpha) < math.inf):
+            wanted = "a finite number > 0: without a penalty there is no duality gap"
+            raise ParameterError("alpha", self.alpha, wanted)
+        return super().checked_parameters()
 
     def chosen(self, metric: Metric) -> Surrogate:
         """Give the hinge loss."""
         if isinstance(metric, ComparisonMetric):
             raise ParameterError("metric", str(metric), "one of rankings")
+        known = {
+            "listwise": ListwiseHinge(metric, self.mode, self.temperature),
+            "pairwise": PositionHinge(self.reduction),
+        }
         if isinstance(self.loss, Surrogate):
+            if self.loss.reads != "grades":
+                wanted = "a Surrogate of grades; LinearRanker(surrogate=...) trains the others"
+                raise ParameterError("loss", self.loss, wanted)
             return self.loss
-        if self.loss == "listwise":
-            return ListwiseHinge(metric, self.mode, self.temperature)
-        if self.loss == "pairwise":
-            return PositionHinge(self.reduction)
-        raise ParameterError("loss", self.loss, "'listwise', 'pairwise' or a Surrogate")
+        if not isinstance(self.loss, str) or self.loss not in known:
+            raise ParameterError("loss", self.loss, "'listwise', 'pairwise' or a Surrogate of grades")
+        return known[self.loss]

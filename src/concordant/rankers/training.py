@@ -50,13 +50,15 @@ class Problem:
         return LinearObjective(self.loss, self.X, alpha, self.scale)
 
 
-def solver_for(name: str, surrogate: Surrogate) -> Callable[..., Solution]:
-    """Give a solver by its name, if it can minimise this surrogate."""
+def solver_for(name: str, surrogate: Surrogate, alpha: float) -> Callable[..., Solution]:
+    """Give a solver by its name, if it can minimise this surrogate at this penalty."""
     if not isinstance(name, str) or name not in SOLVERS:
         raise UnknownNameError("solver", name, SOLVERS)
     if name == "newton" and not surrogate.smooth:
         fitting = f"'bundle', 'lbfgs' or 'sgd' for {surrogate}: it has corners, and newton reads curvature"
         raise ParameterError("solver", name, fitting)
+    if name == "bundle" and alpha == 0:
+        raise ParameterError("alpha", alpha, "> 0 for 'bundle': without a penalty there is no duality gap")
     return SOLVERS[name]
 
 

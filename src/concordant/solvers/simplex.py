@@ -8,7 +8,9 @@ from concordant.types import FloatArray
 
 __all__ = ["best_mixture"]
 
-RIDGE = 1e-13  # of the largest entry: planes may repeat
+EPSILON = float(np.finfo(float).eps)
+RIDGE = 1e-13  # of a curvature: planes may repeat
+ROUNDING = 1e-14  # of a slope: no reason to let another plane in
 MOST_CHANGES = 10  # of the active planes, per plane
 
 
@@ -33,33 +35,51 @@ def best_mixture(H: FloatArray, b: FloatArray, start: FloatArray) -> FloatArray:
     >>> best_mixture(np.eye(3), np.array([0.0, 1.0, 1.0]), np.array([1.0, 0.0, 0.0])).round(6).tolist()
     [0.0, 0.5, 0.5]
     """
-    shares, active = start.copy(), np.flatnonzero(start > 0.0).tolist()
-    ridge = RIDGE * max(float(np.diagonal(H).max()), np.finfo(float).tiny)
-    rounding = 1e-12 * (1.0 + float(np.abs(b).max()))
+    alone = b - 0.5 * np.diagonal(H)
+    start, reached = start / start.sum(), float(start @ (b - 0.5 * (H @ start)))
+    if not reached > alone.max():
+        start, reached = np.eye(len(b))[np.argmax(alone)], float(alone.max())
+    room = float(b.max()) - reached  # the maximum is above by no more
+    if not room > EPSILON * abs(float(b.max())):
+        return start
+    # In units of the room, and of each plane's own curvature: one steep plane does not drown the others.
+    units = 1.0 / np.sqrt(1.0 + np.diagonal(H) / room)
+    round_H, low = units[:, None] * (H / room) * units, (b - b.max()) / room * units
+    shares = climbed(round_H, low, units, start / units) * units
+    mixture: FloatArray = shares / shares.sum()
+    return mixture
+
+
+def climbed(H: FloatArray, b: FloatArray, units: FloatArray, shares: FloatArray) -> FloatArray:
+    """Let shares enter and leave, one at a time, as long as this pays; units @ shares stays 1."""
+    active = np.flatnonzero(shares > 0.0).tolist()
     for _ in range(MOST_CHANGES * len(b)):
-        wanted = unconstrained(H, b, active, ridge)
+        wanted, level = unconstrained(H, b, units, active)
         if (wanted > 0.0).all():
             shares[active] = wanted
-            slopes = b - H @ shares
+            slopes = b - H @ shares - level * units
+            slopes[active] = 0.0
             best = int(np.argmax(slopes))
-            if best in active or slopes[best] <= slopes[active].max() + rounding:
+            if slopes[best] <= ROUNDING:
                 break
             active.append(best)
         else:
             shares[active], leaver = until_one_leaves(shares[active], wanted)
             del active[leaver]
-    mixture: FloatArray = shares / shares.sum()
-    return mixture
+    return shares
 
 
-def unconstrained(H: FloatArray, b: FloatArray, active: list[int], ridge: float) -> FloatArray:
-    """Best shares of the active planes, of any sign, that add up to 1."""
+def unconstrained(
+    H: FloatArray, b: FloatArray, units: FloatArray, active: list[int]
+) -> tuple[FloatArray, float]:
+    """Best shares of the active planes, of any sign, with units @ shares = 1; and what a unit is worth."""
     n = len(active)
-    system, right = np.ones((n + 1, n + 1)), np.ones(n + 1)
+    system, right = np.zeros((n + 1, n + 1)), np.ones(n + 1)
     system[:n, :n], right[:n] = H[np.ix_(active, active)], b[active]
-    system[n, n] = 0.0
-    system.flat[: n * (n + 2) : n + 2] += ridge
-    return np.linalg.solve(system, right)[:n].astype(np.float64, copy=False)
+    system[n, :n] = system[:n, n] = units[active]
+    system.flat[: n * (n + 2) : n + 2] += RIDGE
+    solved = np.linalg.solve(system, right).astype(np.float64, copy=False)
+    return solved[:n], float(solved[n])
 
 
 def until_one_leaves(shares: FloatArray, wanted: FloatArray) -> tuple[FloatArray, int]:

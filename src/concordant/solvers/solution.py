@@ -141,7 +141,9 @@ class Watch:
     def solution(self) -> Solution:
         """Give the best point."""
         best = self.last if self.done and self.excess(self.best) > self.goal else self.best
-        norm, alpha, excess = float(np.linalg.norm(best.grad)), self.objective.alpha, self.excess(best)
+        with np.errstate(over="ignore"):  # infinite: that is its value in doubles
+            norm = float(np.linalg.norm(best.grad))
+        alpha, excess = self.objective.alpha, self.excess(best)
         gap = norm * norm / (2.0 * alpha) if alpha > 0.0 else math.inf
         gap = gap if self.bound == -math.inf else excess
         converged = excess <= self.goal

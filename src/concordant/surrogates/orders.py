@@ -168,9 +168,7 @@ class ListwiseHinge(Surrogate):
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Let the metric read the labels."""
-        metric: Any = self.metric
-        nothing = OrderLoss("precision", np.empty(0), np.empty(0))
-        form = metric.order_loss(targets, np.diff(offsets)) if len(targets) else nothing
+        form = self.form(targets, offsets)
         codes = level_codes(form.gains, offsets)
         self.check_lists(codes, offsets)
         sizes = np.maximum(np.diff(offsets), 1).astype(np.float64)
@@ -181,6 +179,17 @@ class ListwiseHinge(Surrogate):
             rate = repeat(4.0 / np.maximum(sizes * (sizes - 1.0), 1.0), offsets)
             return ShiftedHinge(offsets, rate * repeat(shares, offsets), codes, form.gains / rate)
         return ListwiseLoss(offsets, read(form, codes, offsets, shares), self.mode, self.temperature)
+
+    def form(self, targets: FloatArray, offsets: IntArray) -> OrderLoss:
+        """Let the metric say what orders lose."""
+        metric: Any = self.metric
+        nothing = OrderLoss("precision", np.empty(0), np.empty(0))
+        form: OrderLoss = metric.order_loss(targets, np.diff(offsets)) if len(targets) else nothing
+        return form
+
+    def levels(self, targets: FloatArray, offsets: IntArray) -> FloatArray:
+        """Gains, as the metric reads the grades."""
+        return self.form(targets, offsets).gains
 
     def check_lists(self, codes: IntArray, offsets: IntArray) -> None:
         """Refuse lists with too many orders to add up."""

@@ -120,6 +120,11 @@ class Surrogate(ABC):
         """Whether only the order of its grades counts, so that a full order serves as well."""
         return False
 
+    def levels(self, targets: FloatArray, offsets: IntArray) -> FloatArray:
+        """Give what it tells rows apart by: where all of a query are equal, nothing is learned."""
+        del offsets
+        return targets
+
     @abstractmethod
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Give the loss of checked targets, with one weight >= 0 per row."""
