@@ -15,7 +15,10 @@ def run(*arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("suite", ["choice", "metrics", "reading", "startup", "surrogates", "training"])
+SUITES = ["choice", "maxmargin", "metrics", "reading", "startup", "surrogates", "training"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
 def test_a_quick_run_writes_its_tables(suite, tmp_path):
     done = run(suite, "--quick", "--output", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -192,7 +192,7 @@ def test_row_order_and_sparsity_do_not_matter(model, toy):
 def test_it_reads_like_a_statement(model, toy):
     bound = empirical(model, toy.X, toy.y, toy.qid)
     assert str(bound).startswith(f"loss by ap <= {bound.value:.4g} = (")
-    assert "assumes that alpha was chosen on other queries" in str(bound)
+    assert "assumes that alpha was fixed before" in str(bound)
     assert ("vacuous" in repr(bound)) == bound.vacuous == (bound.value >= 1.0)
     needed = bound.queries_needed(0.1)
     assert bound.excess * math.sqrt(bound.n / needed) <= 0.1 + 1e-12

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from concordant.cli.output import console, new_table, number
+from concordant.cli.output import compared, mark, new_table, number, significance
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,16 +48,10 @@ def table(result: Reproduction) -> Table:
         for method in methods:
             row: list[Text] = []
             for column, published in zip(columns, beside, strict=True):
-                row += [ours(column[method.name]), *[theirs(column[method.name])] * published]
+                row += [compared(column[method.name].comparison), *[theirs(column[method.name])] * published]
             shown.add_row(method.name, *row)
         shown.add_section()
     return shown
-
-
-def ours(cell: Cell) -> Text:
-    """Our mean, bold where it is the best, marked where it is significantly worse."""
-    told = cell.comparison
-    return Text(number(told.mean) + mark(significant=told.significant), style="bold" if told.best else "")
 
 
 def theirs(cell: Cell) -> Text:
@@ -68,25 +62,13 @@ def theirs(cell: Cell) -> Text:
     return Text(told, style="dim")
 
 
-def mark(*, significant: bool) -> str:
-    """The paper's arrow, or a letter where the screen has none; a blank keeps the digits in line."""
-    if not significant:
-        return " "
-    return "↓" if console().encoding.lower().startswith("utf") else "v"
-
-
 def remarks(result: Reproduction) -> list[str]:
     """Give what a reader of the numbers should know."""
     from concordant.evaluation.reproduction.buffoni import METHODS
 
     choices = [fold for cell in result.cells for fold in cell.folds]
     at_edge = sum(fold.at_edge for fold in choices)
-    any_worse = any(cell.comparison.significant for cell in result.cells)
-    who = f"{mark(significant=True)} is" if any_worse else "no method is"
-    test = (
-        f"{who} significantly worse than the best of its column: two-sided paired t-test over queries "
-        f"at 5 %, Holm's correction over the other {len(METHODS) - 1} methods"
-    )
+    test = significance([cell.comparison for cell in result.cells], len(METHODS))
     penalty = (
         f"penalty: c times the loss at w = 0, c = {result.shares[0]:g} to {result.shares[-1]:g}, the best on "
         f"validation queries for each fold and metric; {at_edge} of {len(choices)} at an end of the grid"

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -18,13 +18,18 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from concordant.evaluation.significance import Comparison
+
 __all__ = [
     "COMPILING",
     "AsJson",
     "Quiet",
     "check_target",
+    "compared",
     "console",
     "examples",
+    "mark",
     "new_table",
     "number",
     "plural",
@@ -32,6 +37,7 @@ __all__ = [
     "progress",
     "show",
     "show_error",
+    "significance",
     "working",
 ]
 
@@ -87,6 +93,27 @@ def number(value: float) -> str:
     ('0.2500', '-')
     """
     return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def mark(*, significant: bool) -> str:
+    """Give an arrow, or a letter where the screen has none; a blank keeps the digits in line."""
+    if not significant:
+        return " "
+    return "↓" if console().encoding.lower().startswith("utf") else "v"
+
+
+def compared(told: Comparison) -> Text:
+    """Give a mean, bold where it is the best, marked where it is significantly worse."""
+    return Text(number(told.mean) + mark(significant=told.significant), style="bold" if told.best else "")
+
+
+def significance(told: Iterable[Comparison], n_methods: int) -> str:
+    """Say what the marks of a table mean."""
+    who = f"{mark(significant=True)} is" if any(one.significant for one in told) else "no method is"
+    return (
+        f"{who} significantly worse than the best of its column: two-sided paired t-test over queries "
+        f"at 5 %, Holm's correction over the other {n_methods - 1} methods"
+    )
 
 
 def plural(count: int, one: str, many: str) -> str:

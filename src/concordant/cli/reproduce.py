@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from concordant.cli import bounds_simulation, buffoni, consistency
+from concordant.cli import bounds_simulation, buffoni, consistency, maxmargin
 
 __all__ = ["app"]
 
@@ -19,3 +19,4 @@ def reproduce() -> None:
 app.command("bounds", epilog=bounds_simulation.EXAMPLES)(bounds_simulation.bounds)
 app.command(epilog=buffoni.EXAMPLES)(buffoni.buffoni)
 app.command(epilog=consistency.EXAMPLES)(consistency.consistency)
+app.command(epilog=maxmargin.EXAMPLES)(maxmargin.maxmargin)

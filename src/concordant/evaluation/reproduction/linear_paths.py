@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from concordant.supervision.queries import Queries
 from concordant.surrogates import Surrogate
 from concordant.types import FloatArray
 
-__all__ = ["Chosen", "Method", "Path", "choose", "decades", "fit_path"]
+__all__ = ["Chosen", "Held", "Method", "Path", "along", "choose", "decades", "fit_path", "held_out"]
 
 TOLERANCE = 1e-9  # share of the objective: results do not depend on where the solver stops
 MOST_STEPS = 10_000  # far more than are needed; should they not suffice, the ranker warns
@@ -111,26 +111,33 @@ def fit_path(method: Method, train: RankingData, shares: FloatArray, *, scaled: 
         The grid c, largest first.
     scaled
         Whether the penalty sees features divided by their spread within queries (`fit_scale`).
+    """
+    queries = Queries.from_ids(train.qid)
+    unit = loss_at_zero(method, train, queries)
+    model = LinearRanker(method.metric, method.surrogate, fit_scale=scaled, tol=TOLERANCE)
+    coefs = [fitted.coef_ for fitted in along(model, train, queries, shares * unit)]
+    return Path(shares, unit, np.stack(coefs))
+
+
+def along(
+    model: LinearRanker, train: RankingData, queries: Queries, alphas: Iterable[float]
+) -> Iterator[LinearRanker]:
+    """Give the ranker itself, fitted at each penalty in turn, from where the last fit ended.
 
     Raises
     ------
     KeyboardInterrupt
         On Ctrl-C, which a ranker by itself answers with its best weights so far.
     """
-    queries = Queries.from_ids(train.qid)
-    unit = loss_at_zero(method, train, queries)
-    model = LinearRanker(
-        method.metric, method.surrogate, fit_scale=scaled, tol=TOLERANCE, max_iter=MOST_STEPS, warm_start=True
-    )
-    coefs = []
-    for share in shares:
+    model.set_params(max_iter=MOST_STEPS, warm_start=True)
+    for alpha in alphas:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "stopped by interrupt")  # said by the exception
-            model.set_params(alpha=float(share) * unit).fit(train.X, train.y, qid=queries)
+            warnings.filterwarnings("ignore", "every weight is 0")  # a result, which its length tells
+            model.set_params(alpha=float(alpha)).fit(train.X, train.y, qid=queries)
         if model.solution_.stopped_by == "interrupt":
             raise KeyboardInterrupt
-        coefs.append(model.coef_)
-    return Path(shares, unit, np.stack(coefs))
+        yield model
 
 
 def loss_at_zero(method: Method, train: RankingData, queries: Queries) -> float:
@@ -152,33 +159,42 @@ def choose(path: Path, fold: Fold, metrics: Mapping[str, Metric]) -> dict[str, C
 
     Of penalties that are equally good the largest is taken.
     """
-    if fold.validation is None:
-        raise EmptyDataError("the validation part")
-    held = held_out(fold.validation, path.coefs)
-    tested = held_out(fold.test, path.coefs)
+    held, tested = held_out(fold.validation, path.coefs), held_out(fold.test, path.coefs)
     chosen = {}
     for name, metric in metrics.items():
-        means = [float(metric(fold.validation.y, scores, qid=held.queries)) for scores in held.scores]
-        best = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
+        best, mean = held.best(metric)
         chosen[name] = Chosen(
             share=float(path.shares[best]),
             alpha=float(path.shares[best]) * path.unit,
-            at_edge=best in (0, len(means) - 1),
-            validation=means[best],
-            per_query=metric.per_query(fold.test.y, tested.scores[best], qid=tested.queries),
+            at_edge=best in (0, len(path.shares) - 1),
+            validation=mean,
+            per_query=tested.per_query(metric, best),
         )
     return chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Queries of a part, and the scores of its rows at each penalty."""
+    """Queries of a part, its grades, and the scores of its rows at each penalty."""
 
     queries: Queries
+    y: FloatArray
     scores: FloatArray
 
+    def best(self, metric: Metric) -> tuple[int, float]:
+        """Give the number of the best penalty, the first of equals, and the mean over queries there."""
+        means = [float(metric(self.y, scores, qid=self.queries)) for scores in self.scores]
+        best = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
+        return best, means[best]
 
-def held_out(data: RankingData, coefs: FloatArray) -> Held:
+    def per_query(self, metric: Metric, number: int) -> FloatArray:
+        """Value on each query at a penalty, ascending ids; NaN where skipped."""
+        return metric.per_query(self.y, self.scores[number], qid=self.queries)
+
+
+def held_out(data: RankingData | None, coefs: FloatArray) -> Held:
     """Score a part at all penalties."""
+    if data is None:
+        raise EmptyDataError("the validation part")
     X: Any = data.X
-    return Held(Queries.from_ids(data.qid), np.ascontiguousarray((X @ coefs.T).T))
+    return Held(Queries.from_ids(data.qid), data.y, np.ascontiguousarray((X @ coefs.T).T))

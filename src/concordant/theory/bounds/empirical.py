@@ -134,9 +134,9 @@ def empirical(
 
     For all w of length <= B at once, with probability 1 - delta over n independent queries:
 
-    risk <= mean hinge + 2 sqrt(2) (B/n) sqrt(sum_q L_q^2 sum_i |x_qi - mean_q|^2) + 3 c sqrt(ln(2/delta)/2n)
+    risk <= mean hinge + 2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q) + 3 c sqrt(ln(2/delta)/2n)
 
-    The hinge dominates the bounded loss. The second term is twice the empirical Rademacher average of the
+    with S_q the sum of the squared distances of list q's documents from their mean. The hinge dominates the bounded loss. The second term is twice the empirical Rademacher average of the
     losses: query q's is L_q-Lipschitz in its scores (`lipschitz`), vector contraction (Maurer 2016) turns it
     into that of the scores, and Jensen's inequality into a root of squares; features count from their list's
     mean, since no hinge sees a constant added to all scores. The third is McDiarmid's inequality, used twice
@@ -149,8 +149,9 @@ def empirical(
       largest loss of a ranking, so that neither B nor M enters the third term, and nothing is assumed of M.
 
     B must not depend on these queries. The penalty fixes it: the objective at the optimum is at most that at
-    0, so the length of w is at most sqrt(2 * (largest loss at scores 0) / alpha), if alpha was chosen on
-    other queries and the penalty sees X as given (`fit_scale=False`). Otherwise a union over
+    0, so the length of w is at most sqrt(2 * (largest loss at scores 0) / alpha), if alpha was fixed before
+    and the penalty sees X as given (`fit_scale=False`). An alpha that validation queries chose among rankers
+    fitted on these queries is not: with K penalties to choose from, give delta/K. Otherwise a union over
     B_k = base * 2^k with delta_k = delta / ((k + 1)(k + 2)) pays for taking the smallest B_k that is at least
     the length of w.
 
@@ -230,7 +231,7 @@ def assumptions(known: Facts, rule: str, far: float | None, *, tight: bool) -> t
     if far is not None:
         told.append(f"no document is farther than {far:.4g} from the mean of its list")
     if rule == "regulariser":
-        told.append("alpha was chosen on other queries")
+        told.append("alpha was fixed before these queries were seen")
     return tuple(told)
 
 
@@ -267,7 +268,7 @@ def terms(
     inside, _ = squares_within(X, queries.offsets, known.slopes**2)
     n = queries.n_queries
     complexity = 2.0 * math.sqrt(2.0) * B * math.sqrt(float(inside.sum()) / n)
-    words = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 sum_i |x_qi - mean_q|^2): vector contraction"
+    words = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q): vector contraction"
     confidence = 3.0 * height * math.sqrt(math.log(2.0 / chance) / 2.0)
     told = f"3 c sqrt(ln(2/delta) / (2n)), c = {height:.4g}, delta = {chance:.3g}"
     return Term("complexity", words, 1, complexity, n), Term("confidence", told, 1, confidence, n)
