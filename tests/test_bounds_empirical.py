@@ -1,5 +1,7 @@
 """Bounds for fitted rankers: by hand, the facts each step rests on, and samples that try to break them."""
 
+import importlib
+import itertools
 import math
 
 import numpy as np
@@ -13,6 +15,10 @@ from concordant.exceptions import ConcordantError, ParameterError
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder
 from concordant.theory.bounds import empirical
 from concordant.theory.bounds.hinges import facts
+
+# Whose name the function took over.
+module = importlib.import_module("concordant.theory.bounds.empirical")
+shape, terms = module.shape, module.terms
 
 PLAIN = Preorder("pairs", margin="hinge")
 HINGES = {
@@ -68,10 +74,71 @@ def test_the_hinge_dominates_the_error_also_cut_off(name, seed, scale, plain):
 def test_the_slopes_hold_also_cut_off(name, seed, scale):
     lists = Lists(seed, scale)
     known = lists.facts(name)
-    moved = lists.per_list(lists.other - lists.scores, np.linalg.norm)
+    step = lists.other - lists.scores
+    moved = lists.per_list(step, np.linalg.norm)
+    apart = lists.per_list(np.column_stack([step, known.codes]), moved_apart)
     for part in (known.values, known.cut):
         change = np.abs(part(lists.other) - part(lists.scores))
         assert (change <= known.slopes * moved + 1e-9).all()
+        assert (change <= known.pair_slopes * apart + 1e-9).all()
+
+
+def moved_apart(rows):
+    """Length of the vector of changes of differences, over pairs of different levels."""
+    step, codes = rows.T
+    different = codes[:, None] < codes[None, :]
+    return np.sqrt(((step[:, None] - step[None, :])[different] ** 2).sum())
+
+
+SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
+
+
+@pytest.mark.parametrize("spread", [0.03, 0.3])
+@every_hinge
+def test_rademacher_averages_of_a_sample(name, spread):
+    """All signs of eight lists, weights all over the disc: the average is below each contraction's bound."""
+    rng = np.random.default_rng(5)
+    sizes = np.array([2, 3, 4, 5, 2, 6, 3, 4])
+    queries, n = cc.Queries.from_sizes(sizes), len(sizes)
+    y = np.concatenate([np.arange(size) % 3 for size in sizes]).astype(float)
+    sides = np.where(y > 0, 1.0, -1.0)[:, None] * np.array([1.0, 0.3])
+    X = spread * (sides + 0.1 * rng.normal(size=sides.shape))
+    turns = np.linspace(0.0, 2.0 * np.pi, 60)
+    weights = np.vstack([r * np.column_stack([np.cos(turns), np.sin(turns)]) for r in (0.0, 0.3, 0.7, 1.0)])
+    known = facts(HINGES[name], y, queries, 1.0, "margin")
+    measured = shape(X, queries, known.codes)
+    for part, tight in ((known.values, False), (known.cut, True)):
+        losses = np.array([part(X @ w) for w in weights])
+        average = (losses @ SIGNS.T).max(axis=0).mean() / n
+        complexity = terms(known, measured, 1.0, 1.0, 0.5, tight=tight)[0].value
+        assert average <= complexity / 2.0
+        assert average >= complexity / 40.0  # a sample on which the bound has work to do
+
+
+def test_a_bound_without_its_constant_is_caught():
+    """One pair a list, all differences alike and small: pair by pair, the bound is nearly attained."""
+    n = 8
+    y, X = np.tile([1.0, 0.0], n), np.tile([[0.1], [-0.1]], (n, 1))
+    queries = cc.Queries.from_sizes([2] * n)
+    known = facts(PLAIN, y, queries, 1.0, "margin")
+    losses = np.array([known.cut(X @ np.array([w])) for w in (-1.0, 0.0, 1.0)])
+    average = (losses @ SIGNS.T).max(axis=0).mean() / n
+    half = terms(known, shape(X, queries, known.codes), 1.0, 1.0, 0.5, tight=True)[0].value / 2.0
+    assert 0.3 * half < average <= half
+
+
+def test_pairs_by_hand():
+    rng = np.random.default_rng(2)
+    queries = cc.Queries.from_sizes([4, 1, 5])
+    y, X = np.array([0.0, 1, 1, 2, 1, 0, 0, 0, 2, 2]), rng.normal(size=(10, 3))
+    measured = shape(sparse.csr_array(X), queries, facts(PLAIN, y, queries, 1.0, "margin").codes)
+    for q, (first, last) in enumerate(itertools.pairwise(queries.offsets)):
+        pairs = [(i, j) for i in range(first, last) for j in range(i, last) if y[i] != y[j]]
+        assert measured.apart[q] == pytest.approx(sum(((X[i] - X[j]) ** 2).sum() for i, j in pairs))
+    total = sum(measured.apart[q] / count for q, count in ((0, 5.0), (2, 6.0)))
+    known = facts(PLAIN, y, queries, 1.0, "margin")
+    complexity = terms(known, measured, 2.0, 1.0, 0.5, tight=True)[0]
+    assert complexity.value == pytest.approx(2.0 * 2.0 / 3.0 * math.sqrt(total))
 
 
 def test_a_smaller_slope_is_caught():
@@ -93,14 +160,17 @@ def model(toy):
     return cc.MaxMarginRanker("ap", alpha=2.0, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
 
 
-def by_hand(toy, B, chance, height):
+def by_hand(toy, B, chance, height, *, tight=True):
     """Complexity and confidence of 1 - AP, list by list."""
     total, ids = 0.0, np.unique(toy.qid)
     for query in ids:
         X, y = toy.X[toy.qid == query], toy.y[toy.qid == query]
         m, rel = len(y), int((y >= 1).sum())
         slope = 4.0 * math.sqrt(rel * (m - rel) * m) / (m * (m - 1))
-        total += slope**2 * ((X - X.mean(axis=0)) ** 2).sum()
+        by_scores = slope**2 * ((X - X.mean(axis=0)) ** 2).sum()
+        apart = sum(((a - b) ** 2).sum() for a in X[y >= 1] for b in X[y < 1])
+        by_pairs = (4.0 / (m * (m - 1))) ** 2 * rel * (m - rel) * apart
+        total += min(by_scores, by_pairs) if tight else by_scores
     n = len(ids)
     complexity = 2.0 * math.sqrt(2.0) * B / n * math.sqrt(total)
     return complexity, 3.0 * height * math.sqrt(math.log(2.0 / chance) / (2.0 * n))
@@ -129,7 +199,8 @@ def test_the_sharp_version_says_what_it_assumes(model, toy):
     )
     assert pytest.approx(far) == bound.M
     height = 1.0 + 2.0 * cc.theory.bounds.kappa(6) * bound.B * far
-    assert [term.value for term in bound.parts] == pytest.approx(by_hand(toy, bound.B, 0.05, height))
+    expected = by_hand(toy, bound.B, 0.05, height, tight=False)
+    assert [term.value for term in bound.parts] == pytest.approx(expected)
     assert any("farther" in text for text in bound.assumes)
     given = empirical(model, toy.X, toy.y, toy.qid, version="sharp", M=2.0 * far)
     assert given.excess > bound.excess

@@ -3,8 +3,8 @@
 The mean loss lies above each of its tangent planes. The highest of the planes seen so far, plus the penalty,
 is a model whose minimum, found by its dual, is a lower bound of the optimum: what the best weights cost above
 it is the gap. The next weights minimise the model plus a distance from the best ones, measured in the
-coordinates of `whitening`: this takes 5 to 20 times fewer gradients than without (`python -m benchmarks
-maxmargin` counts them).
+coordinates of `whitening`. The smaller the penalty, the more gradients this saves, against the minimum of the
+model alone (SVMstruct) and against the plain distance; `python -m benchmarks maxmargin` counts them.
 """
 
 from __future__ import annotations

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from concordant.exceptions import ParameterError
 from concordant.metrics.parse import metric as read_metric
 from concordant.scorers import LinearScorer
-from concordant.scorers.spread import squares_within
 from concordant.supervision.check import check
 from concordant.supervision.queries import Queries
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder, Surrogate
 from concordant.surrogates.surrogate import check_choice
 from concordant.theory.bounds.bound import Term, check_positive, readable
 from concordant.theory.bounds.hinges import Facts, facts
-from concordant.types import ArrayLike
+from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["EmpiricalBound", "empirical"]
 
@@ -136,17 +135,24 @@ def empirical(
 
     risk <= mean hinge + 2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q) + 3 c sqrt(ln(2/delta)/2n)
 
-    with S_q the sum of the squared distances of list q's documents from their mean. The hinge dominates the bounded loss. The second term is twice the empirical Rademacher average of the
-    losses: query q's is L_q-Lipschitz in its scores (`lipschitz`), vector contraction (Maurer 2016) turns it
-    into that of the scores, and Jensen's inequality into a root of squares; features count from their list's
-    mean, since no hinge sees a constant added to all scores. The third is McDiarmid's inequality, used twice
-    on a loss of range c, for the deviation and for the Rademacher average.
+    with S_q the sum of the squared distances of list q's documents from their mean. The hinge dominates the
+    bounded loss. The second term is twice the empirical Rademacher average of the losses: list q's is
+    L_q-Lipschitz in its scores (`lipschitz`), vector contraction (Maurer 2016) turns it into that of the
+    scores, and Jensen's inequality into a root of squares; features count from their list's mean, since no
+    hinge sees a constant added to all scores. The third is McDiarmid's inequality, used twice on a loss of
+    range c, for the deviation and for the Rademacher average.
 
     - `sharp`: c = largest loss where no document is farther than M from its list's mean; 1 + 2 kappa BM for
       the listwise hinge. M is taken from the data, an assumption about the rest of the distribution.
     - `tight`: the hinge is cut off, a list's at its value at scores 0, which no ranking's loss exceeds, a
       pair's at its margin. What is left dominates the loss, is as Lipschitz, and is less; c is the
       largest loss of a ranking, so that neither B nor M enters the third term, and nothing is assumed of M.
+      And a list's loss is also K_q-Lipschitz in the differences of scores of its P pairs of different levels,
+      K_q = sqrt(P) times the most that a pair's difference counts; with D_q the sum over these pairs of the
+      squared distances, contraction may start from the differences, where K_q^2 D_q < L_q^2 S_q. For losses
+      that are means over pairs no vector contraction is needed: number a list's pairs by u in [0, 1), evenly;
+      for each u the losses are 1-Lipschitz in one number a list, and the mean over u of the roots is below
+      the root of the mean. That saves the factor sqrt(2).
 
     B must not depend on these queries. The penalty fixes it: the objective at the optimum is at most that at
     0, so the length of w is at most sqrt(2 * (largest loss at scores 0) / alpha), if alpha was fixed before
@@ -202,14 +208,15 @@ def empirical(
     known = facts(hinge, grades, Queries.from_sizes(queries.sizes), largest, error)
     length = float(np.linalg.norm(model.coef_))
     rule, reach, chance = chosen_length(model, hinge, known, B, length, base, delta)
-    far = farthest(rows, queries) if M is None else check_positive("M", M)
+    measured = shape(rows, queries, known.codes)
+    far = measured.farthest if M is None else check_positive("M", M)
     tight = version == "tight"
     height = known.ceiling if tight else known.height(reach * far)
     scores = LinearScorer(rows).all_scores(model.coef_)
     return EmpiricalBound(
         bounds=known.bounds,
         empirical=float((known.cut if tight else known.values)(scores).mean()),
-        parts=terms(rows, queries, known, reach, height, chance),
+        parts=terms(known, measured, reach, height, chance, tight=tight),
         multiplier=known.multiplier,
         largest=known.largest,
         measured=float(known.error(scores).mean()),
@@ -261,24 +268,47 @@ def chosen_length(
     return "union", base * 2.0**k, delta / ((k + 1) * (k + 2))
 
 
+class Shape(NamedTuple):
+    """How the documents of each list lie: about their mean, and across levels; and the farthest of all."""
+
+    spread: FloatArray  # sum of squared distances from the mean
+    apart: FloatArray  # sum of squared distances within pairs of different levels
+    farthest: float  # from the mean of its list
+
+
+def shape(X: Any, queries: Queries, codes: IntArray) -> Shape:
+    """Measure list by list: only one is dense at a time."""
+    spread, apart = np.zeros((2, queries.n_queries))
+    most = 0.0
+    for q, (first, last) in enumerate(pairwise(queries.offsets.tolist())):
+        if first == last:
+            continue
+        own = X[first:last].toarray() if hasattr(X, "toarray") else X[first:last]
+        away = own - own.mean(axis=0, dtype=np.float64)
+        squares, levels = (away**2).sum(axis=1), codes[first:last]
+        sums = np.zeros((int(levels.max()) + 1, X.shape[1]))
+        np.add.at(sums, levels, away)
+        others = last - first - np.bincount(levels)[levels]
+        spread[q], apart[q] = squares.sum(), squares @ others + (sums**2).sum()
+        most = max(most, math.sqrt(squares.max()))
+    return Shape(spread, apart, most)
+
+
 def terms(
-    X: Any, queries: Queries, known: Facts, B: float, height: float, chance: float
+    known: Facts, measured: Shape, B: float, height: float, chance: float, *, tight: bool
 ) -> tuple[Term, Term]:
     """Give the complexity of the linear rankers on these lists, and the confidence."""
-    inside, _ = squares_within(X, queries.offsets, known.slopes**2)
-    n = queries.n_queries
-    complexity = 2.0 * math.sqrt(2.0) * B * math.sqrt(float(inside.sum()) / n)
-    words = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q): vector contraction"
+    n, by_scores = len(known.slopes), known.slopes**2 * measured.spread
+    by_pairs = known.pair_slopes**2 * measured.apart
+    words, total = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q): vector contraction", 8.0 * by_scores.sum()
+    if tight:
+        words = "2 sqrt(2) (B/n) sqrt(sum_q min(L_q^2 S_q, K_q^2 D_q)): vector contraction"
+        total = 8.0 * np.minimum(by_scores, by_pairs).sum()
+    if tight and known.separable and 4.0 * by_pairs.sum() < total:
+        words, total = "2 (B/n) sqrt(sum_q K_q^2 D_q): contraction pair by pair", 4.0 * by_pairs.sum()
     confidence = 3.0 * height * math.sqrt(math.log(2.0 / chance) / 2.0)
     told = f"3 c sqrt(ln(2/delta) / (2n)), c = {height:.4g}, delta = {chance:.3g}"
-    return Term("complexity", words, 1, complexity, n), Term("confidence", told, 1, confidence, n)
-
-
-def farthest(X: Any, queries: Queries) -> float:
-    """Largest distance of a row from the mean of its list."""
-    most = 0.0
-    for first, last in pairwise(queries.offsets.tolist()):
-        own = X[first:last].toarray() if hasattr(X, "toarray") else X[first:last]
-        if last > first:
-            most = max(most, float(np.linalg.norm(own - own.mean(axis=0), axis=1).max()))
-    return most
+    return (
+        Term("complexity", words, 1, B * math.sqrt(float(total) / n), n),
+        Term("confidence", told, 1, confidence, n),
+    )

@@ -33,8 +33,13 @@ class Facts:
 
     Attributes
     ----------
-    slopes
-        Lipschitz constant of each list's loss, in its scores.
+    codes
+        Number of each row's level within its list.
+    slopes, pair_slopes
+        Lipschitz constant of each list's loss, in its scores, and in the differences of the scores of its
+        pairs of different levels.
+    separable
+        Whether it is a sum of functions of one difference each.
     values, cut
         The loss of each list; and cut off where it is still above what it dominates.
     rest
@@ -50,7 +55,10 @@ class Facts:
         What is taken for granted of lists outside the sample; and for `height` besides.
     """
 
+    codes: IntArray
     slopes: FloatArray
+    pair_slopes: FloatArray
+    separable: bool
     values: PerList
     cut: PerList
     rest: float
@@ -92,10 +100,14 @@ def reaches(codes: IntArray, offsets: IntArray) -> FloatArray:
 
 
 def of_orders(loss: ListwiseHinge, y: FloatArray, queries: Queries, largest: float) -> Facts:
-    """Facts of the listwise hinge: slopes 4 reach / (m (m - 1)), range largest + 2 kappa BM."""
+    """Facts of the listwise hinge: slopes 4 reach / (m (m - 1)), range largest + 2 kappa BM.
+
+    Inverting a pair adds 4 / (m (m - 1)) times its difference of scores.
+    """
     metric: Any = loss.metric
     sizes, gains = queries.sizes.astype(np.float64), metric.order_loss(y, queries.sizes).gains
-    reach = reaches(level_codes(gains, queries.offsets), queries.offsets)
+    codes, n_pairs = level_codes(gains, queries.offsets), pair_counts(gains, queries.offsets)
+    rates = 4.0 / np.maximum(sizes * (sizes - 1.0), 1.0)
     shortest = max(int(sizes[sizes > 1].min(initial=sizes.max(initial=2.0))), 2)
     soft = loss.temperature * math.lgamma(sizes.max(initial=1.0) + 1.0) if loss.mode == "softmax" else 0.0
     values = evaluated(loss, y, queries)
@@ -107,7 +119,10 @@ def of_orders(loss: ListwiseHinge, y: FloatArray, queries: Queries, largest: flo
         return gap
 
     return Facts(
-        slopes=4.0 * reach / np.maximum(sizes * (sizes - 1.0), 1.0),
+        codes=codes,
+        slopes=rates * reaches(codes, queries.offsets),
+        pair_slopes=rates * np.sqrt(n_pairs),
+        separable=False,
         values=values,
         cut=lambda scores: np.minimum(values(scores), most),
         rest=largest + soft,
@@ -127,10 +142,13 @@ def of_positions(loss: PositionHinge, y: FloatArray, queries: Queries, *, plain:
     margins = np.repeat(own, queries.sizes) / (np.repeat(own, queries.sizes) - codes)
     levels = max(int(own.max(initial=2.0)), 2)
     metric = PD() if plain else WPD(convention=Convention(gain="linear"))
-    shares = loss.shares(y, offsets)
-    pairs = float((shares * pair_counts(y, offsets)).max(initial=0.0)) if loss.reduction == "sum" else 1.0
+    shares, counts = loss.shares(y, offsets), pair_counts(y, offsets)
+    pairs = float(counts.max(initial=0.0)) if loss.reduction == "sum" else 1.0
     return Facts(
+        codes=codes,
         slopes=shares * reaches(codes, offsets),
+        pair_slopes=shares * np.sqrt(counts),
+        separable=True,
         values=evaluated(loss, y, queries),
         cut=ramps(loss, y, queries, shares),
         rest=pairs * (levels - 1.0),
@@ -149,9 +167,13 @@ def of_positions(loss: PositionHinge, y: FloatArray, queries: Queries, *, plain:
 
 def of_pairs(loss: Preorder, y: FloatArray, queries: Queries) -> Facts:
     """Facts of the plain hinge, mean over pairs."""
-    shares = 1.0 / np.maximum(pair_counts(y, queries.offsets), 1.0)
+    codes, counts = level_codes(y, queries.offsets), pair_counts(y, queries.offsets)
+    shares = 1.0 / np.maximum(counts, 1.0)
     return Facts(
-        slopes=shares * reaches(level_codes(y, queries.offsets), queries.offsets),
+        codes=codes,
+        slopes=shares * reaches(codes, queries.offsets),
+        pair_slopes=shares * np.sqrt(counts),
+        separable=True,
         values=evaluated(loss, y, queries),
         cut=ramps(loss, y, queries, shares),
         rest=1.0,

@@ -9,9 +9,16 @@ from dataclasses import asdict
 from concordant.exceptions import ParameterError
 from concordant.surrogates.surrogate import check_choice
 from concordant.theory.bounds.bound import Bound, Setting, Term, check_positive, check_whole
-from concordant.theory.bounds.lipschitz import check_levels, kappa, listwise_slope, spread
+from concordant.theory.bounds.lipschitz import (
+    check_levels,
+    kappa,
+    listwise_slope,
+    n_pairs,
+    spread,
+    variety,
+)
 from concordant.theory.bounds.pairwise import FALSE_LEMMA
-from concordant.theory.bounds.terms import one_sided, per_function, two_sided, vector
+from concordant.theory.bounds.terms import by_differences, one_sided, per_function, two_sided, vector
 
 __all__ = ["LISTWISE_VERSIONS", "MODES", "average_precision", "listwise"]
 
@@ -57,7 +64,10 @@ def listwise(
       c = 1 + 2 kappa BM + min(T log N, 2 kappa BM).
     - `tight`: as `sharp`, with the hinge of a list cut off at the largest prediction loss. What is left still
       dominates that loss, is as Lipschitz, and adds less to the sample's mean; its range is c = 1,
-      for the max and the soft-max alike.
+      for the max and the soft-max alike. Where `levels` are given, the contraction may also start from
+      the P differences of scores instead of the m scores: in them the loss is
+      4 sqrt(P) / (m (m - 1))-Lipschitz, and their squares add up to at most (BM)^2 V
+      (`lipschitz.variety`). The smaller of the two counts.
 
     `published` and `corrected` speak of the sum whatever the mode is, and `empirical` says so. As sum >= max,
     they bound the risk of the max hinge too, but by the mean **sum** on the sample, not by the mean max.
@@ -199,7 +209,12 @@ def contracted(
     """Give the terms that pay for a query as a whole; a softness of 0 is the max."""
     m = setting.m
     if version == "tight":
-        return vector(setting, listwise_slope(sizes or (1,) * m)), one_sided(setting, largest)
+        complexity = vector(setting, listwise_slope(sizes or (1,) * m))
+        if sizes:
+            steep = 4 * math.sqrt(n_pairs(sizes)) / (m * (m - 1))
+            other = by_differences(setting, steep, variety(sizes))
+            complexity = min(complexity, other, key=lambda term: term.factor)
+        return complexity, one_sided(setting, largest)
     swing = 2 * (spread(sizes) if sizes else kappa(m)) * setting.BM
     above = softness * math.log(1 + inconsistent(m, sizes)) if softness else 0.0
     height = largest + swing + (min(above, swing) if sizes else above)

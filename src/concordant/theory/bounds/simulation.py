@@ -161,6 +161,9 @@ def lists(sampler: Sampler, problem: Problem, name: str, values: FloatArray, mod
     """Every step of the sharp bound, for a listwise hinge."""
     levels, m = problem.levels, sum(problem.levels)
     checks = symmetrised(sampler, problem, name, values, listwise_slope(levels))
+    steep = 4 * math.sqrt(2 * n_pairs(levels) * variety(levels)) / (m * (m - 1))
+    limit, averages = steep * problem.B / math.sqrt(sampler.n), sampler.averages(problem, values)
+    checks.append(sampler.mean(name, "R_n <= 4 sqrt(2 P V) B M / (m (m - 1) sqrt(n))", averages, limit))
     setting = sampler.n, m, problem.B, 1.0, DELTA
     for version, found in (("sharp", values), ("tight", np.minimum(values, 1.0))):
         bound = listwise(*setting, version, mode, temperature=TEMPERATURE, levels=levels)

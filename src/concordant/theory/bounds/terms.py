@@ -6,7 +6,7 @@ import math
 
 from concordant.theory.bounds.bound import Setting, Term
 
-__all__ = ["by_pair", "one_sided", "per_function", "two_sided", "vector"]
+__all__ = ["by_differences", "by_pair", "one_sided", "per_function", "two_sided", "vector"]
 
 
 def vector(setting: Setting, slope: float, times: int = 1) -> Term:
@@ -18,6 +18,15 @@ def vector(setting: Setting, slope: float, times: int = 1) -> Term:
     words = f"2 sqrt(2) L B M sqrt(m/n), L = {slope:.4g}: vector contraction"
     factor = 2 * math.sqrt(2 * setting.m) * slope * setting.BM
     return Term("complexity", scaled(times, words), 1, times * factor, setting.n)
+
+
+def by_differences(setting: Setting, slope: float, variety: float) -> Term:
+    """Give 2 sqrt(2) L BM sqrt(V/n): as `vector`, of a loss that is L-Lipschitz in differences of scores.
+
+    V bounds the sum of the squared lengths of the differences of features, for items of length 1.
+    """
+    words = f"2 sqrt(2) L B M sqrt(V/n), L = {slope:.4g} in differences, V = {variety:.4g}"
+    return Term("complexity", words, 1, 2 * math.sqrt(2 * variety) * slope * setting.BM, setting.n)
 
 
 def by_pair(setting: Setting, variety: float, times: int = 1) -> Term:

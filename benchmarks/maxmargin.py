@@ -1,0 +1,135 @@
+"""Max-margin losses: growth of the position hinge, searches for the worst order, gradients to a small gap."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from benchmarks.certified import certified, few_queries
+from benchmarks.lists import asked, different, drawn, renewed
+from benchmarks.shapes import MQ2007, MSLR, Set
+from benchmarks.surrogates import NEVER, peak, switched
+from benchmarks.tables import Table
+from benchmarks.timing import Race, race
+from benchmarks.worst_orders import many_lists, one_by_one
+from concordant.surrogates import PositionHinge
+from concordant.surrogates.pairwise import LONG
+
+LENGTHS = (256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_000_000)
+LONGEST_MATRIX = 4_096  # items up to which the definition is run: 128 MB a matrix
+SAME = 1e-9  # share by which ours may differ from the definition
+OURS, SORT, MATRIX, LOOP = "ours", "np.argsort", "n x n", "our double loop"
+
+
+def run(*, quick: bool) -> list[Table]:
+    """All tables of this suite."""
+    if quick:
+        small = Set.random(MQ2007.part(0.01))
+        tables = *growth((256, 512, 1_024), 1), one_by_one((20, 40), 1), many_lists(MSLR.part(0.001), 1)
+        gaps = certified([small, "mq2008"], ("position hinge", "AP"), (1e-1,), most=200)
+        return [*tables, *gaps, few_queries((1,), 1)]
+    tables = *growth(LENGTHS, 5), one_by_one((20, 120, 320, 1_000, 3_000), 5), many_lists(MSLR.part(0.05), 5)
+    gaps = certified([Set.random(MQ2007.part(0.15)), "mq2008", "ohsumed"])
+    return [*tables, *gaps, few_queries((1, 3, 10, 30, 100), 10)]
+
+
+def labellings(n: int) -> dict[str, np.ndarray]:
+    """Labels of one list: an order of all items, grades, two labels."""
+    grades = drawn(1, n)[1]
+    orders = np.random.default_rng(0).permutation(n) + 1.0
+    return {"full ranking": orders, "5 grades": grades, "binary": (grades > 0.0).astype(np.float64)}
+
+
+def growth(lengths: tuple[int, ...], rounds: int) -> list[Table]:
+    """Time of value and gradient of one list that grows, and the exponents fitted to it."""
+    table = Table(
+        "The position hinge of one list: n log n",
+        "`PositionHinge()`, value and gradient, bound before, other scores in every call, one thread; a full "
+        "ranking has as many levels as items. `np.argsort` is of the same scores; n x n is the definition "
+        f"written in numpy, up to {LONGEST_MATRIX:,} items, checked to give the same value and gradient; "
+        f"{LOOP} is what ours does with lists of up to {LONG} items, here at any length. Memory: peak of a "
+        "call, ours one that binds a new loss, in arrays of as many doubles as items.",
+        ("labels", "items", "ns per item", "ns per item / log2 n", f"/ {SORT}", f"{MATRIX} / ours",
+         f"{LOOP} / ours", "memory, arrays", f"memory of {MATRIX}, arrays"),
+    )  # fmt: skip
+    times: dict[str, dict[int, Race]] = {}
+    for n in lengths:
+        for name, y in labellings(n).items():
+            timings, memory = raced(n, y, rounds)
+            times.setdefault(name, {})[n] = timings
+            own = timings.median(OURS) / n * 1e9
+            slower = [timings.ratio(of, OURS) if of in timings.seconds else None for of in (MATRIX, LOOP)]
+            row = name, n, own, own / np.log2(n), timings.ratio(OURS, SORT), *slower, *memory
+            table.rows.append(row)
+    table.rows.sort(key=lambda row: list(times).index(row[0]))
+    return [table, fitted(times)]
+
+
+def raced(n: int, y: np.ndarray, rounds: int) -> tuple[Race, tuple[float, float | None]]:
+    """Times of ours, of sorting and, where it fits, of the definition; memory of both."""
+    levels = (y - y.mean()) / max(y.std(), 1e-12)
+    scores = different(n, levels)
+    calls: dict[str, Callable[[], object]] = {
+        OURS: asked(PositionHinge().bind(y, np.array([0, n])), scores),
+        SORT: lambda: np.argsort(next(scores)),
+    }
+    if n <= LONGEST_MATRIX:
+        check(next(scores), y)
+        calls[MATRIX] = lambda: by_definition(next(scores), y)
+        with switched(NEVER):
+            calls[LOOP] = asked(PositionHinge().bind(y, np.array([0, n])), scores)
+    timings = race(calls, title=f"a list of {n:,}", rounds=rounds if n <= LONGEST_MATRIX else min(rounds, 3))
+    own = peak(renewed(PositionHinge(), y, scores))
+    return timings, (own / (8 * n), peak(calls[MATRIX]) / (8 * n) if MATRIX in calls else None)
+
+
+def by_definition(scores: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+    """Value and gradient, from a matrix of all pairs."""
+    levels, codes = np.unique(y, return_inverse=True)
+    moved = len(levels) / (len(levels) - codes) - scores  # m / rank label - score
+    slack = np.maximum(np.subtract.outer(moved, moved), 0.0)
+    slack[np.less_equal.outer(codes, codes)] = 0.0
+    short = slack > 0.0
+    return float(slack.sum()), (short.sum(axis=0) - short.sum(axis=1)).astype(np.float64)
+
+
+def check(scores: np.ndarray, y: np.ndarray) -> None:
+    """Refuse to compare speeds of different numbers."""
+    (value,), grad = PositionHinge()(scores, y)
+    wanted, slopes = by_definition(scores, y)
+    if not (abs(value - wanted) <= SAME * wanted and np.allclose(grad, slopes, rtol=SAME, atol=SAME)):
+        raise SystemExit(f"the position hinge of {len(y)} items is {value!r}, by definition {wanted!r}")
+
+
+def fitted(times: dict[str, dict[int, Race]]) -> Table:
+    """Slopes of log time against log n, beside that of n log n itself."""
+    table = Table(
+        "The position hinge of one list: fitted growth",
+        "Slope of log time against log n, by least squares over the lengths of the table above beyond "
+        f"{LONG} items, where ours sweeps, and of n log2 n over the same lengths; then the highest from one "
+        f"length to the next. {MATRIX}: over the lengths where it was run. 1 is linear, 2 every pair.",
+        ("labels", OURS, SORT, "n log2 n", MATRIX, "ours, steepest step", f"{SORT}, steepest step"),
+    )
+    for name, races in times.items():
+        swept = {n: timings for n, timings in races.items() if n > LONG}
+        lengths = np.array(list(swept), dtype=np.float64)
+        seconds = {
+            of: np.array([timings.median(of) for timings in swept.values() if of in timings.seconds])
+            for of in (OURS, SORT, MATRIX)
+        }
+        ideal = slope(lengths, lengths * np.log2(lengths))
+        own, sort, matrix = (slope(lengths[: len(some)], some) for some in seconds.values())
+        steps = [steepest(lengths, seconds[of]) for of in (OURS, SORT)]
+        table.rows.append((name, own, sort, ideal, matrix, *steps))
+    return table
+
+
+def slope(lengths: np.ndarray, seconds: np.ndarray) -> float:
+    """The exponent of a power law, by least squares."""
+    return float(np.polyfit(np.log(lengths), np.log(seconds), 1)[0])
+
+
+def steepest(lengths: np.ndarray, seconds: np.ndarray) -> float:
+    """The highest exponent from one length to the next."""
+    points = zip(np.log(lengths), np.log(seconds), strict=True)
+    return float(max((top - low) / (b - a) for (a, low), (b, top) in pairwise(points)))
