@@ -17,7 +17,7 @@ from concordant.types import FloatArray, IntArray
 
 __all__ = ["LONG", "Pairwise", "Preorder"]
 
-LONG = 256  # about where sweeping overtakes comparing every pair; preorder later (`benchmarks surrogates`)
+LONG = 256  # about where sweeping overtakes comparing every pair (`benchmarks surrogates`, `maxmargin`)
 HIGHEST_EXP2 = 1000  # above, 2^grade leaves the doubles
 
 
@@ -45,6 +45,8 @@ class PairLoss(Loss):
         self.longest = int(np.diff(offsets).max(initial=-1))
         swept = self.graded and self.longest > self.limit
         self.codes = level_codes(self.levels, offsets) if swept else np.empty(0, np.int64)
+        if shape.kind == CLIP:
+            self.limit = sweep_from(int(self.codes.max(initial=0)).bit_length())
         self.spaces = Spaces(self.longest)
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
@@ -92,6 +94,15 @@ class PairLoss(Loss):
                     graded_product_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
                 else:
                     all_product_chunk(scores, self.weights, *lists)
+
+
+def sweep_from(halvings: int) -> int:
+    """Items above which sweeping pays: the more, the more often the levels must be halved.
+
+    >>> sweep_from(1), sweep_from(4), sweep_from(12)
+    (256, 512, 4608)
+    """
+    return LONG * max(halvings**2, 8) // 8
 
 
 def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
