@@ -1,6 +1,5 @@
 """Bounds for fitted rankers: by hand, the facts each step rests on, and samples that try to break them."""
 
-import importlib
 import itertools
 import math
 
@@ -14,11 +13,8 @@ import concordant as cc
 from concordant.exceptions import ConcordantError, ParameterError
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder
 from concordant.theory.bounds import empirical
+from concordant.theory.bounds.fitted import shape, terms
 from concordant.theory.bounds.hinges import facts
-
-# Whose name the function took over.
-module = importlib.import_module("concordant.theory.bounds.empirical")
-shape, terms = module.shape, module.terms
 
 PLAIN = Preorder("pairs", margin="hinge")
 HINGES = {

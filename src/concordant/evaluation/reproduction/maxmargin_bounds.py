@@ -15,7 +15,8 @@ from concordant.supervision.queries import Queries
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder
 from concordant.surrogates.pairwise import level_codes
 from concordant.theory.bounds import average_precision, listwise, multipartite
-from concordant.theory.bounds.empirical import EmpiricalBound, empirical
+from concordant.theory.bounds.empirical import empirical
+from concordant.theory.bounds.fitted import EmpiricalBound
 
 if TYPE_CHECKING:
     from concordant.rankers import LinearRanker

@@ -6,7 +6,8 @@
 """
 
 from concordant.theory.bounds.bound import Bound, Term
-from concordant.theory.bounds.empirical import EmpiricalBound, empirical
+from concordant.theory.bounds.empirical import empirical
+from concordant.theory.bounds.fitted import EmpiricalBound
 from concordant.theory.bounds.lipschitz import kappa
 from concordant.theory.bounds.listwise import LISTWISE_VERSIONS, MODES, average_precision, listwise
 from concordant.theory.bounds.pairwise import PAIRWISE_VERSIONS, bipartite, multipartite, pairwise

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from concordant.exceptions import ParameterError
 
-__all__ = ["Bound", "Setting", "Term", "check_positive", "check_whole"]
+__all__ = ["Bound", "Setting", "Summed", "Term", "check_positive", "check_whole"]
 
 LARGEST_POWER = 308.0  # 10 to this power is a float, and one more is not
 LARGEST_PRODUCT = 1e150  # of B and M: its square is a float
@@ -62,6 +62,22 @@ class Term:
         return f"Term({self.name} = {readable(self.value, self.log10)}: {self.meaning})"
 
 
+class Summed:
+    """A sum of terms, `parts`."""
+
+    parts: tuple[Term, ...]
+
+    @property
+    def terms(self) -> dict[str, Term]:
+        """The terms by name: "complexity" of the class of rankers, "confidence" in the sample."""
+        return {term.name: term for term in self.parts}
+
+    @property
+    def excess(self) -> float:
+        """The sum of the terms; infinity where it is too large for a float."""
+        return math.fsum(term.value for term in self.parts)
+
+
 @dataclass(frozen=True)
 class Setting:
     """What a bound is about: n queries of m items, w of length <= B, features of length <= M; checked."""
@@ -92,7 +108,7 @@ class Setting:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Bound(Setting):
+class Bound(Summed, Setting):
     """With probability 1 - delta, for all w of length <= B: risk <= multiplier * empirical loss + excess.
 
     Attributes
@@ -125,16 +141,6 @@ class Bound(Setting):
     largest: float
     parts: tuple[Term, ...]
     refuted: str = ""
-
-    @property
-    def terms(self) -> dict[str, Term]:
-        """The terms by name: "complexity" of the class of rankers, "confidence" in the sample."""
-        return {term.name: term for term in self.parts}
-
-    @property
-    def excess(self) -> float:
-        """The sum of the terms; infinity where it is too large for a float."""
-        return math.fsum(term.value for term in self.parts)
 
     @property
     def log10(self) -> float:

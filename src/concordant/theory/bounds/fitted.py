@@ -1,0 +1,141 @@
+"""EmpiricalBound: what is guaranteed of a fitted ranker; and the terms it is made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from concordant.supervision.queries import Queries
+from concordant.theory.bounds.bound import Summed, Term, check_positive, readable
+from concordant.theory.bounds.hinges import Facts
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["EmpiricalBound", "Shape", "shape", "terms"]
+
+
+@dataclass(frozen=True, repr=False)
+class EmpiricalBound(Summed):
+    """With probability 1 - delta: risk <= multiplier * (empirical loss + excess), for the ranker at hand.
+
+    Attributes
+    ----------
+    bounds
+        The loss whose risk is bounded.
+    empirical
+        Mean over the queries of the hinge, cut off by the tight version.
+    parts
+        The terms whose sum is the excess.
+    multiplier
+        Times which the hinge dominates the bounded loss.
+    largest
+        Largest value of the bounded loss.
+    measured
+        The bounded loss itself, mean over these queries.
+    worst
+        The hinge at scores 0, mean over these queries: what the bounded loss is at most on them.
+    B, rule
+        Length of w that was fixed, and how: "regulariser", "union" or "given".
+    length, M
+        Length of the ranker's weights, and the largest distance of a document from the mean of its list.
+    version, n, delta
+        "sharp" or "tight"; number of queries; probability of failure.
+    assumes
+        What must be true besides independent queries.
+    """
+
+    bounds: str
+    empirical: float
+    parts: tuple[Term, ...]
+    multiplier: float
+    largest: float
+    measured: float
+    worst: float
+    B: float
+    rule: str
+    length: float
+    M: float
+    version: str
+    n: int
+    delta: float
+    assumes: tuple[str, ...]
+
+    @property
+    def value(self) -> float:
+        """The bound."""
+        return self.multiplier * (self.empirical + self.excess)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether it says nothing: it is at least the largest value of the bounded loss."""
+        return self.value >= self.largest
+
+    def queries_needed(self, epsilon: float) -> int:
+        """Give the number of queries like these at which the excess would be at most epsilon."""
+        rate = self.excess * math.sqrt(self.n) / check_positive("epsilon", epsilon)
+        return max(math.ceil(rate**2), 1)
+
+    def __str__(self) -> str:
+        times = "" if self.multiplier == 1.0 else f"{self.multiplier:g} * "
+        sum_of = f"({self.empirical:.4g} + {readable(self.excess, math.log10(max(self.excess, 1e-300)))})"
+        lines = [f"{self.bounds} <= {self.value:.4g} = {times}{sum_of} with probability {1 - self.delta:g}"]
+        lines += [f"  {one.name} {readable(one.value, one.log10)}: {one.meaning}" for one in self.parts]
+        lines.append(
+            f"  B = {self.B:.4g} by {self.rule}, weights of length {self.length:.4g}, {self.n} queries"
+        )
+        lines.append(f"  on these queries the loss is {self.measured:.4g}, and at most {self.worst:.4g}")
+        lines += [f"  assumes that {text}" for text in self.assumes]
+        return "\n".join(lines + [f"  vacuous: the loss is never above {self.largest:g}"] * self.vacuous)
+
+    def __repr__(self) -> str:
+        state = "; vacuous" * self.vacuous
+        return f"EmpiricalBound({self.bounds} <= {self.value:.4g}; n={self.n}{state})"
+
+
+class Shape(NamedTuple):
+    """How the documents of each list lie: about their mean, and across levels; and the farthest of all."""
+
+    spread: FloatArray  # sum of squared distances from the mean
+    apart: FloatArray  # sum of squared distances within pairs of different levels
+    farthest: float  # from the mean of its list
+
+
+def shape(X: Any, queries: Queries, codes: IntArray) -> Shape:
+    """Measure list by list: only one is dense at a time."""
+    spread, apart = np.zeros((2, queries.n_queries))
+    most = 0.0
+    for q, (first, last) in enumerate(pairwise(queries.offsets.tolist())):
+        if first == last:
+            continue
+        own = X[first:last].toarray() if hasattr(X, "toarray") else X[first:last]
+        away = own - own.mean(axis=0, dtype=np.float64)
+        squares, levels = (away**2).sum(axis=1), codes[first:last]
+        sums = np.zeros((int(levels.max()) + 1, X.shape[1]))
+        np.add.at(sums, levels, away)
+        others = last - first - np.bincount(levels)[levels]
+        spread[q], apart[q] = squares.sum(), squares @ others + (sums**2).sum()
+        most = max(most, math.sqrt(squares.max()))
+    return Shape(spread, apart, most)
+
+
+def terms(
+    known: Facts, measured: Shape, B: float, height: float, chance: float, *, tight: bool
+) -> tuple[Term, Term]:
+    """Give the complexity of the linear rankers on these lists, and the confidence."""
+    n, by_scores = len(known.slopes), known.slopes**2 * measured.spread
+    by_pairs = known.pair_slopes**2 * measured.apart
+    words, total = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q): vector contraction", 8.0 * by_scores.sum()
+    if tight:
+        words = "2 sqrt(2) (B/n) sqrt(sum_q min(L_q^2 S_q, K_q^2 D_q)): vector contraction"
+        total = 8.0 * np.minimum(by_scores, by_pairs).sum()
+    if tight and known.separable and 4.0 * by_pairs.sum() < total:
+        words, total = "2 (B/n) sqrt(sum_q K_q^2 D_q): contraction pair by pair", 4.0 * by_pairs.sum()
+    confidence = 3.0 * height * math.sqrt(math.log(2.0 / chance) / 2.0)
+    told = f"3 c sqrt(ln(2/delta) / (2n)), c = {height:.4g}, delta = {chance:.3g}"
+    return (
+        Term("complexity", words, 1, B * math.sqrt(float(total) / n), n),
+        Term("confidence", told, 1, confidence, n),
+    )
