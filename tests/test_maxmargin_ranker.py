@@ -695,13 +695,13 @@ def test_nothing_to_learn_warns(kind, labels):
 
 @pytest.mark.parametrize("loss", ["listwise", "pairwise"])
 def test_no_weights_though_labels_differ_warns(loss):
-    with pytest.warns(UserWarning, match="every weight is 0, which is optimal for this loss") as caught:
+    with pytest.warns(UserWarning, match="every weight is 0, which is within") as caught:
         model = MaxMarginRanker(loss=loss).fit(np.ones((len(y), 2)), y, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
     assert (model.coef_.tolist(), model.solution_.converged) == ([0.0, 0.0], True)
     assert model.n_informative_ > 0
-    with pytest.warns(UserWarning, match="lower alpha"):
-        assert not MaxMarginRanker(loss=loss, alpha=1e9).fit(X, y, qid=qid).coef_.any()
+    # Weights 0 are within the tolerance here, and yet a step is taken: they would rank nothing.
+    assert MaxMarginRanker(loss=loss, alpha=1e9).fit(X, y, qid=qid).coef_.all()
 
 
 @pytest.mark.parametrize("loss", ["listwise", "pairwise"])

@@ -51,7 +51,7 @@ def cheapest_path(
     for p in range(n):
         reach[p], ends[p], offers[p], before[p] = math.inf, math.inf, prices[p], -1
     here = relax(gains[item], slopes[item], 0.0, -1, discounts, offers, reach, before)
-    while at[here] >= 0:
+    while at[here] >= 0 and reach[here] < math.inf:  # else it would not end where costs overflow
         # Closed places hold infinity in `reach`, and offer nothing.
         ends[here], reach[here], offers[here] = reach[here], math.inf, -math.inf
         other = at[here]

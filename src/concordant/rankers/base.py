@@ -93,7 +93,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         if not problem.n_informative:
             warnings.warn("no query has labels that differ: nothing was learned", UserWarning, stacklevel=3)
         elif solution.converged and not solution.w.any():
-            text = "every weight is 0, which is optimal for this loss and penalty: lower alpha, or change it"
+            near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
+            text = f"every weight is 0, which is {near}: lower alpha or tol, or change the loss"
             warnings.warn(text, UserWarning, stacklevel=3)
         if text := shortfall(solution):
             warnings.warn(text, ConvergenceWarning, stacklevel=3)

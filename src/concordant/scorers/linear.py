@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from concordant._segments import run_chunks
+from concordant.exceptions import ShapeError
 from concordant.supervision.columns import frozen
 from concordant.types import FloatArray
 
@@ -36,6 +37,8 @@ class LinearScorer:
 
     def all_scores(self, w: FloatArray) -> FloatArray:
         """X @ w; equal rows have equal scores wherever they stand, which no BLAS promises."""
+        if np.shape(w) != (self.n_features,):  # kernels do not look
+            raise ShapeError("w", np.shape(w), f"one weight for each of {self.n_features} features")
         scores = np.empty(self.n_rows)
         edges = np.append(np.arange(0, self.n_rows, self.block_rows), self.n_rows)
         run_chunks(edges, lambda first, last: self.scores(w, int(edges[first]), int(edges[last]), scores))
@@ -49,6 +52,15 @@ class LinearScorer:
             sparse_scores(*self.arrays, frozen(w), start, stop, scores)
         else:
             dense_scores(self.X, frozen(w), start, stop, scores)
+
+    def widest(self) -> FloatArray:
+        """Give the largest size of each feature."""
+        if not self.n_rows:
+            return np.zeros(self.n_features)
+        ends: Any = (self.X.max(axis=0), self.X.min(axis=0))
+        high, low = (end.toarray().ravel() if self.sparse else end for end in ends)
+        sizes: FloatArray = np.maximum(np.abs(high), np.abs(low)).astype(np.float64)
+        return sizes
 
     def pull(self, grad: FloatArray, start: int, stop: int, total: FloatArray) -> None:
         """Add the gradient in w of rows start to stop to the total."""

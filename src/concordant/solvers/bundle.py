@@ -27,6 +27,7 @@ STIFF = 32.0  # weight of the distance at first: too much costs a few halvings, 
 PROMISED = 0.5  # share of the decrease the model promised from which it is trusted more
 SOFT = 1e-9  # below this weight the distance no longer matters
 ROUNDING = 1e-14  # share of the objective that is no decrease
+IDLE = 50  # rounds without one, and without a better bound, after which no more is to be had
 
 
 def bundle(
@@ -62,19 +63,26 @@ def bundle(
 def steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
     """Step until something ends it; says what."""
     planes, distance = Planes(objective.n_features, objective.alpha), Distance(whitening(objective))
-    weight, promised = STIFF, math.inf
-    for _ in range(max_iter):
-        best = watch.best.value
+    weight, promised, widest, idle = STIFF, math.inf, objective.scorer.widest() / objective.scale, 0
+    for number in range(max_iter):
+        best, bound = watch.best.value, watch.bound
         with np.errstate(over="ignore", invalid="ignore"):  # too far out a loss may leave the doubles
             value, grad = objective.value_and_grad(w)
             usable = math.isfinite(value + float(grad @ grad) / objective.alpha)
         if usable:
-            planes.add(w, value, grad)
+            far = max(np.linalg.norm(w), np.linalg.norm(watch.best.w))
+            size = float(np.abs(objective.rows).sum() * np.linalg.norm(widest) * far)
+            planes.add(w, value, grad, size)
             watch.bound = max(watch.bound, planes.lower_bound())
         watch.see(w, value, grad, math.inf)
-        if watch.step():
+        # Weights 0 rank nothing: within the tolerance or not, one step is taken.
+        unmoved = number == 0 and not w.any() and watch.excess(watch.best) > ROUNDING * abs(value)
+        if watch.step() and not (unmoved and watch.stopped_by == "tolerance"):
             return watch.stopped_by
-        if weight == 0.0 or not planes.heights.size:
+        watch.stopped_by = ""
+        moved = max(best - watch.best.value, watch.bound - bound)
+        idle = idle + 1 if moved <= ROUNDING * abs(value) else 0
+        if weight == 0.0 or idle > IDLE or not planes.heights.size:
             return "precision"
         if best - value >= PROMISED * promised or promised <= ROUNDING * abs(value):
             weight *= 0.5

@@ -22,11 +22,15 @@ class Planes:
         self.slopes, self.heights = np.empty((0, n_features)), np.empty(0)
         self.products = np.empty((0, 0))  # of the slopes
         self.shares, self.near, self.idle = np.empty(0), np.empty(0), np.empty(0)
+        self.turned = np.empty((0, n_features))  # slopes along the axes of a distance, once it is known
 
-    def add(self, w: FloatArray, value: float, grad: FloatArray) -> None:
-        """Add the plane at these weights, given the objective there and its gradient."""
+    def add(self, w: FloatArray, value: float, grad: FloatArray, size: float = 0.0) -> None:
+        """Add the plane at these weights, given the objective there and its gradient.
+
+        `size` is that of the numbers of which the gradient, times w, is a difference.
+        """
         slope, penalty = grad - self.alpha * w, 0.5 * self.alpha * float(w @ w)
-        size = abs(value) + penalty + float(np.abs(slope) @ np.abs(w))
+        size += abs(value) + penalty + float(np.abs(slope) @ np.abs(w))
         # Far out the height is a small difference of large numbers: what was rounded counts against it.
         height = value - penalty - float(slope @ w) - ROUNDED * size
         crossed = self.slopes @ slope
@@ -44,12 +48,13 @@ class Planes:
 
     def nearest(self, centre: FloatArray, distance: Distance, weight: float) -> FloatArray:
         """Minimise the model plus weight/2 times the squared distance from the centre."""
-        pull = weight * distance.times(centre)
-        back = distance.solve(np.vstack([self.slopes, pull]).T, self.alpha, weight)
-        H = self.slopes @ back[:, :-1]
-        self.near = best_mixture(0.5 * (H + H.T), self.heights + self.slopes @ back[:, -1], self.near)
-        there: FloatArray = back[:, -1] - back[:, :-1] @ self.near
-        return there
+        fresh = self.slopes[len(self.turned) :]
+        self.turned = np.vstack([self.turned, distance.turn(fresh)])
+        shrunk = 1.0 / (self.alpha + weight * distance.curves)
+        start = shrunk * (weight * distance.curves) * distance.turn(centre)
+        H = (self.turned * shrunk) @ self.turned.T
+        self.near = best_mixture(0.5 * (H + H.T), self.heights + self.turned @ start, self.near)
+        return distance.back(start - shrunk * (self.near @ self.turned))
 
     def height(self, w: FloatArray) -> float:
         """Give the model at these weights."""
@@ -61,34 +66,28 @@ class Planes:
         kept = np.flatnonzero(self.idle < IDLE)
         if len(kept) < len(self.idle):
             self.slopes, self.heights, self.idle = self.slopes[kept], self.heights[kept], self.idle[kept]
-            self.products = self.products[np.ix_(kept, kept)]
+            self.products, self.turned = self.products[np.ix_(kept, kept)], self.turned[kept]
             self.shares, self.near = self.shares[kept], self.near[kept]
 
 
 class Distance:
-    """C = (P P')^-1, the squared distance of whitened coordinates; solves (alpha + weight * C) x = y."""
+    """Squared distance of whitened coordinates, w'(P P')^-1 w: a sum of curves * squares along its axes."""
 
     def __init__(self, frame: Preconditioner) -> None:
         matrix = frame.matrix
-        self.diagonal = matrix.ndim == 1
-        # With C = V diag(c) V' any weight is solved for at once.
-        if self.diagonal:
+        self.axes: FloatArray | None = None
+        if matrix.ndim == 1:
             self.curves = matrix**-2.0
         else:
-            left, sizes, _ = np.linalg.svd(matrix)
-            self.curves, self.axes = sizes**-2.0, left
+            self.axes, sizes, _ = np.linalg.svd(matrix)
+            self.curves = sizes**-2.0
 
-    def times(self, w: FloatArray) -> FloatArray:
-        """C w."""
-        if self.diagonal:
-            return self.curves * w
-        product: FloatArray = self.axes @ (self.curves * (self.axes.T @ w))
-        return product
+    def turn(self, w: FloatArray) -> FloatArray:
+        """Give vectors, one or one a row, along the axes."""
+        turned: FloatArray = w if self.axes is None else w @ self.axes
+        return turned
 
-    def solve(self, right: FloatArray, alpha: float, weight: float) -> FloatArray:
-        """Columns x with alpha x + weight C x = the columns of `right`."""
-        shrunk = 1.0 / (alpha + weight * self.curves)
-        if self.diagonal:
-            return shrunk[:, None] * right
-        solved: FloatArray = self.axes @ (shrunk[:, None] * (self.axes.T @ right))
-        return solved
+    def back(self, turned: FloatArray) -> FloatArray:
+        """Give the vector that is this along the axes."""
+        w: FloatArray = turned if self.axes is None else self.axes @ turned
+        return w

@@ -25,7 +25,7 @@ __all__ = ["Preconditioner", "whitening"]
 MOST_FEATURES = 1000  # above, only the variances are used
 ROWS_PER_FEATURE, MOST_ROWS = 50, 20_000
 MOST_CELLS = 2**24  # of a dense sample: 128 MB
-RIDGE = 1e-12  # per feature, of a correlation: duplicate features would make them singular
+RIDGES = 1e-12, 1e-8, 1e-4  # per feature, of a correlation: duplicate features would make them singular
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,14 @@ def whitening(objective: LinearObjective, seed: int = 0) -> Preconditioner:
     dense = (sample.toarray() if objective.scorer.sparse else sample) / objective.scale
     spread = without_level(dense, offsets, math.sqrt(level / bend) if bend else 0.0) / widths
     correlations = bend * (spread.T @ spread)
-    np.fill_diagonal(correlations, 1.0 + RIDGE * n_features)
-    factor = cholesky(correlations, lower=True)
-    return Preconditioner(solve_triangular(factor, np.eye(n_features), lower=True).T / widths[:, None])
+    for ridge in RIDGES:
+        np.fill_diagonal(correlations, 1.0 + ridge * n_features)
+        try:
+            factor = cholesky(correlations, lower=True)
+        except np.linalg.LinAlgError:  # rounding, of features far from 0 whose differences are small
+            continue
+        return Preconditioner(solve_triangular(factor, np.eye(n_features), lower=True).T / widths[:, None])
+    return Preconditioner(1.0 / widths)
 
 
 def sampled_rows(objective: LinearObjective, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -52,12 +52,15 @@ def best_mixture(H: FloatArray, b: FloatArray, start: FloatArray) -> FloatArray:
 
 def climbed(H: FloatArray, b: FloatArray, units: FloatArray, shares: FloatArray) -> FloatArray:
     """Let shares enter and leave, one at a time, as long as this pays; units @ shares stays 1."""
-    active = np.flatnonzero(shares > 0.0).tolist()
+    active, reached = np.flatnonzero(shares > 0.0).tolist(), -np.inf
     for _ in range(MOST_CHANGES * len(b)):
         wanted, level = unconstrained(H, b, units, active)
         if (wanted > 0.0).all():
             shares[active] = wanted
-            slopes = b - H @ shares - level * units
+            value = float(b @ shares - 0.5 * shares @ (H @ shares))
+            if not value > reached:  # rounding: it would go round in circles
+                break
+            reached, slopes = value, b - H @ shares - level * units
             slopes[active] = 0.0
             best = int(np.argmax(slopes))
             if slopes[best] <= ROUNDING:

@@ -119,9 +119,9 @@ def add_orders(
         if not inverted(order, codes):
             continue
         lean(order, codes, sizes, gold, change)
-        margin = best + lost(order, gains, codes, kind, discounts) + scale * centred(scores, change)
+        margin = best + lost(order, gains, codes, kind, discounts) + centred(scores, change, scale)
         if temperature > 0.0:
-            add_soft(margin, temperature, change, centred(vector, change), sums, grad, product)
+            add_soft(margin, temperature, change, centred(vector, change, 1.0), sums, grad, product)
         else:
             add_positive(margin, change, sums, grad)
 

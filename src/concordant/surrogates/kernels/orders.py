@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from concordant._combinatorics import assign, interleave
@@ -55,12 +57,22 @@ def lean(order: IntArray, codes: IntArray, sizes: IntArray, gold: FloatArray, ch
 
 
 @kernel
-def centred(scores: FloatArray, change: FloatArray) -> float:
-    """Sum of scores * change, which add up to 0: about the first score, so that large levels cancel."""
+def centred(scores: FloatArray, change: FloatArray, scale: float) -> float:
+    """Sum of scores * scale * change, which add up to 0: from the first score on, so that levels cancel."""
     total = 0.0
     for i in range(len(scores)):
-        total += (scores[i] - scores[0]) * change[i]
+        total += (scores[i] - scores[0]) * (scale * change[i])
     return total
+
+
+@kernel
+def comparable(scores: FloatArray) -> bool:
+    """Whether the scores and their differences are numbers."""
+    low, high, finite = math.inf, -math.inf, True
+    for i in range(len(scores)):
+        low, high = min(low, scores[i]), max(high, scores[i])
+        finite &= math.isfinite(scores[i])
+    return finite and high - low < math.inf
 
 
 @kernel
@@ -159,12 +171,15 @@ def worst_chunk(
         sizes = level_sizes(codes[a:b])
         if n == 0 or sizes[0] == n:  # one label: every order is right
             continue
+        if not comparable(scores[a:b]):
+            values[q], grad[a:b] = math.nan, math.nan
+            continue
         order = np.empty(n, np.int64)
         most_lost(scores[a:b], gains[a:b], kind, discounts, harmonic, space, order)
         lean(order, codes[a:b], sizes, gold[a:b], grad[a:b])
         scale = 2.0 / (n * (n - 1.0))
         value = best[q] + lost(order, gains[a:b], codes[a:b], kind, discounts)
-        value += scale * centred(scores[a:b], grad[a:b])
+        value += centred(scores[a:b], grad[a:b], scale)
         values[q] = weights[q] * max(value, 0.0)
         for i in range(a, b):
             grad[i] *= scale * weights[q]
