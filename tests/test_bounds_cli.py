@@ -59,6 +59,7 @@ def test_options_reach_the_library():
     assert sharp["excess"] == expected.excess
     (*_, sharp, _) = answer("-n", 9, "-m", 5, "--levels", "2, 3")["bounds"]
     assert sharp["excess"] == bounds.listwise(9, 5, version="sharp", levels=(2, 3)).excess
+    assert answer("-n", 9, "--levels", "2,3") == answer("-n", 9, "-m", 5, "--levels", "2,3")
 
 
 def test_table():
@@ -85,14 +86,17 @@ def test_large_lists():
     ("options", "problem"),
     [
         (("-n", 0, "-m", 4), "n=0"),
-        (("-n", 10), "m=None"),
+        (("-n", 10), "needs --m"),
         (("-n", 10, "-m", 1), "m=1"),
-        (("-n", 10, "-k", "bipartite", "--rel", 2), "nrel=None"),
+        (("-n", 10, "-k", "bipartite", "--rel", 2), "needs --nrel"),
         (("-n", 10, "-k", "multipartite", "--levels", "2;3"), "levels='2;3'"),
-        (("-n", 10, "-k", "multipartite"), "levels=None"),
+        (("-n", 10, "-k", "multipartite"), "needs --levels"),
         (("-n", 10, "-k", "triple"), "kind='triple'"),
         (("-n", 10, "-m", 4, "--rel", 2), "--rel says nothing to --kind listwise"),
         (("-n", 10, "-m", 4, "--mode", "sum"), "mode='sum'"),
+        (("-n", 10, "-m", 4, "--per-pair"), "--per-pair says nothing to --kind listwise"),
+        (("-n", 10, "-m", 4, "--error", "plain"), "--error says nothing to --kind listwise"),
+        (("-n", 10, "-k", "pairwise", "-m", 4, "--temperature", 3), "--temperature says nothing"),
         (("-n", 10, "-m", 4, "--delta", 2), "delta=2.0"),
         (("-n", 10, "-m", 4, "--epsilon", 0), "epsilon=0.0"),
     ],

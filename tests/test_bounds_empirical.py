@@ -4,10 +4,12 @@ import itertools
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import concordant as cc
 from concordant.exceptions import ConcordantError, ParameterError
@@ -108,7 +110,8 @@ def test_rademacher_averages_of_a_sample(name, spread):
         average = (losses @ SIGNS.T).max(axis=0).mean() / n
         complexity = terms(known, measured, 1.0, 1.0, 0.5, tight=tight)[0].value
         assert average <= complexity / 2.0
-        assert average >= complexity / 40.0  # a sample on which the bound has work to do
+        # A sample on which the bound has work to do; cut off, a soft-max hardly moves.
+        assert average >= complexity / (400.0 if name == "softmax" and tight else 40.0)
 
 
 def test_a_bound_without_its_constant_is_caught():
@@ -177,7 +180,7 @@ def test_the_formula_by_hand(model, toy):
     B = math.sqrt(2.0 / 2.0)
     assert (bound.rule, bound.B) == ("regulariser", B)
     assert [term.value for term in bound.parts] == pytest.approx(by_hand(toy, B, 0.1, 1.0))
-    assert bound.value == bound.multiplier * (bound.empirical + bound.excess)
+    assert bound.value == bound.multiplier * bound.empirical + bound.excess
     scores = model.predict(toy.X)
     values, _ = cc.listwise_hinge("ap")(scores, toy.y, qid=toy.qid)
     rest, _ = cc.listwise_hinge("ap")(0.0 * scores, toy.y, qid=toy.qid)
@@ -258,7 +261,7 @@ def test_row_order_and_sparsity_do_not_matter(model, toy):
 
 def test_it_reads_like_a_statement(model, toy):
     bound = empirical(model, toy.X, toy.y, toy.qid)
-    assert str(bound).startswith(f"loss by ap <= {bound.value:.4g} = (")
+    assert str(bound).startswith(f"loss by ap <= {bound.value:.4g} = {bound.empirical:.4g} + ")
     assert "assumes that alpha was fixed before" in str(bound)
     assert ("vacuous" in repr(bound)) == bound.vacuous == (bound.value >= 1.0)
     needed = bound.queries_needed(0.1)
@@ -304,3 +307,91 @@ def test_samples_do_not_break_it(name):
         bound = empirical(model, whole.X[rows], whole.y[rows], whole.qid[rows])
         risk = empirical(model, whole.X, whole.y, whole.qid).measured
         assert risk <= bound.value
+
+
+def test_the_plain_error_multiplies_every_term():
+    toy = cc.synthetic.grades(n_queries=30, n_items=6, n_features=3, seed=1)
+    model = cc.MaxMarginRanker(loss="pairwise", alpha=2.0, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
+    weighted, plain = (empirical(model, toy.X, toy.y, toy.qid, error=error) for error in ("margin", "plain"))
+    assert plain.multiplier > 1.0
+    assert plain.value == pytest.approx(plain.multiplier * weighted.value)
+    assert plain.excess == pytest.approx(plain.multiplier * weighted.excess)
+    assert plain.measured <= plain.worst <= 1.0
+
+
+class Fixed:
+    """Weights, and what else a ranker may have."""
+
+    def __init__(self, coef, **known):
+        self.coef_ = coef
+        self.__dict__.update(known)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (Fixed([1.0, 2.0]), "one weight for each of the 3 features"),
+        (Fixed(np.ones(50)), "one weight for each of the 3 features"),
+        (Fixed(np.ones((3, 1))), "one weight for each of the 3 features"),
+        (Fixed(np.full(3, 1e306)), "at most 1 \\* 2"),
+    ],
+    ids=["short", "long", "matrix", "huge"],
+)
+def test_weights_must_fit(model, toy, text):
+    with pytest.raises(ConcordantError, match=text):
+        empirical(model, toy.X, toy.y, toy.qid, loss=HINGES["ap"])
+
+
+def test_a_model_that_names_nothing_needs_a_loss(toy):
+    with pytest.raises(ParameterError, match="loss"):
+        empirical(Fixed(np.ones(3)), toy.X, toy.y, toy.qid)
+
+
+def test_unfitted_models_and_other_columns_are_refused(toy):
+    with pytest.raises(NotFittedError):
+        empirical(cc.MaxMarginRanker(), toy.X, toy.y, toy.qid)
+    frame = pl.DataFrame(toy.X, schema=["a", "b", "c"])
+    model = cc.MaxMarginRanker().fit(frame, toy.y, qid=toy.qid)
+    with pytest.raises(ValueError, match="feature names"):
+        empirical(model, frame[["c", "b", "a"]], toy.y, toy.qid)
+
+
+def test_weights_longer_than_the_penalty_promises_are_refused(toy):
+    model = cc.MaxMarginRanker("ap", alpha=0.1, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
+    model.set_params(alpha=1e4)
+    with pytest.raises(ParameterError, match="'union': the weights are"):
+        empirical(model, toy.X, toy.y, toy.qid)
+    assert empirical(model, toy.X, toy.y, toy.qid, B="union").rule == "union"
+
+
+@pytest.mark.parametrize("name", ["dcg", "wpd", "ap"])
+def test_losses_above_the_largest_are_refused(toy, name):
+    model = cc.MaxMarginRanker(name, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
+    with pytest.raises(ParameterError, match="what an order of a list loses"):
+        empirical(model, toy.X, toy.y, toy.qid, largest=0.01)
+    bound = empirical(model, toy.X, toy.y, toy.qid, largest=1000.0)
+    assert bound.measured <= bound.worst <= 1000.0
+    assert any("loses more than 1000" in text for text in bound.assumes) == (name != "ap")
+
+
+def test_a_smaller_distance_than_in_the_data_is_refused(model, toy):
+    with pytest.raises(ParameterError, match="the distance of a document"):
+        empirical(model, toy.X, toy.y, toy.qid, version="sharp", M=1e-3)
+
+
+def test_orders_are_read():
+    orders = cc.synthetic.permutations(n_queries=20, n_items=5, seed=0)
+    model = cc.MaxMarginRanker("zero_one", "pairwise", fit_scale=False).fit(
+        orders.X, orders.y, qid=orders.qid
+    )
+    bound = empirical(model, orders.X, orders.y, orders.qid)
+    grades = 6.0 - np.asarray(orders.y.positions)
+    assert bound.value == pytest.approx(empirical(model, orders.X, grades, orders.qid).value)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e16, 1e30])
+@pytest.mark.parametrize("name", ["position", "plain"])
+def test_huge_scores_do_not_undercut_the_error(name, size):
+    y, queries = np.array([2.0, 1.0, 0.0]), cc.Queries.from_sizes([3])
+    known = facts(HINGES[name], y, queries, 1.0, "margin")
+    assert (known.cut(-size * y) >= known.error(-size * y)).all()

@@ -435,3 +435,13 @@ def test_known_orders():
     np.testing.assert_allclose(grad, np.array([-4.0, 2.0, 2.0]) / 3)
     values, _ = worst("ndcg")([0.0, 0.0], [1, 0])
     assert values[0] == pytest.approx(1 - 1 / math.log2(3))
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg", "ndcg@2", "p@2"])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1.7e308])
+def test_what_cannot_be_compared_ends_as_nan(name, wrong):
+    """Finite scores whose differences overflow, and scores that no check has seen: no endless search."""
+    y, scores = np.array([2.0, 0.0, 1.0, 0.0]), np.array([wrong, 0.0, -1.7e308, 1.0])
+    values, grad = concordant.listwise_hinge(name).bind(y, np.array([0, 4])).value_and_grad(scores)
+    assert np.isnan(values).all()
+    assert np.isnan(grad).all()

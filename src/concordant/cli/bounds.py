@@ -31,6 +31,14 @@ SHAPES = {  # what says how the items of a query are labelled
     "listwise": ("m",),
     "average_precision": ("m", "rel"),
 }
+OPTIONS = {  # what else it reads
+    "pairwise": ("reduction", "error"),
+    "multipartite": ("reduction", "error"),
+    "bipartite": ("reduction",),
+    "listwise": ("levels", "mode", "temperature"),
+    "average_precision": ("mode", "temperature"),
+}
+DEFAULTS = {"mode": "max", "temperature": 1.0, "reduction": "sum", "error": "margin"}
 
 
 def bounds(
@@ -55,7 +63,7 @@ def bounds(
     delta: Annotated[float, typer.Option("--delta", metavar="P", help="Probability of failure.")] = 0.05,
     mode: Annotated[
         str,
-        typer.Option("--mode", metavar="MODE", help="Listwise hinge of the sharp version: max or softmax."),
+        typer.Option("--mode", metavar="MODE", help="Listwise hinge of sharp and tight: max or softmax."),
     ] = "max",
     temperature: Annotated[
         float, typer.Option("--temperature", metavar="T", help="Temperature of the soft-max.")
@@ -72,23 +80,17 @@ def bounds(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """What n queries guarantee: published, corrected and sharp risk bounds side by side."""
+    """What n queries guarantee: published, corrected, sharp and tight risk bounds side by side."""
     from concordant.surrogates.surrogate import check_choice
     from concordant.theory import bounds as theory
 
     check_choice("kind", kind, tuple(SHAPES))
-    shape = {"m": m, "levels": sizes(levels), "rel": rel, "nrel": nrel}
-    arguments: dict[str, Any] = {name: shape.pop(name) for name in SHAPES[kind]}
-    if kind == "listwise":
-        arguments["levels"] = shape.pop("levels")
-    refuse_unread(kind, shape)
+    split = sizes(levels)
+    items = sum(split) if kind == "listwise" and split and m is None else m
+    given: dict[str, Any] = {"m": items, "levels": split, "rel": rel, "nrel": nrel, "mode": mode}
+    given |= {"temperature": temperature, "reduction": "pairs" if per_pair else "sum", "error": error}
+    arguments = read_by(kind, given)
     of_lists = kind in ("listwise", "average_precision")
-    if of_lists:
-        arguments |= {"mode": mode, "temperature": temperature}
-    else:
-        arguments["reduction"] = "pairs" if per_pair else "sum"
-    if kind in ("pairwise", "multipartite"):
-        arguments["error"] = error
     of: Callable[..., Bound] = getattr(theory, kind)
     versions = theory.LISTWISE_VERSIONS if of_lists else theory.PAIRWISE_VERSIONS
     found = [of(n=n, B=B, M=M, delta=delta, version=version, **arguments) for version in versions]
@@ -114,11 +116,16 @@ def sizes(levels: str | None) -> list[int] | None:
         ) from None
 
 
-def refuse_unread(kind: str, shape: dict[str, Any]) -> None:
-    """Refuse options that this kind does not read: they would be mistaken for having been heeded."""
-    for name, value in shape.items():
-        if value is not None:
-            raise typer.BadParameter(f"--{name} says nothing to --kind {kind}.")
+def read_by(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Give what this kind reads; refuse other options: they would be mistaken for having been heeded."""
+    wanted = (*SHAPES[kind], *OPTIONS[kind])
+    for name, value in given.items():
+        option = "--per-pair" if name == "reduction" else f"--{name}"
+        if name not in wanted and value != DEFAULTS.get(name):
+            raise typer.BadParameter(f"{option} says nothing to --kind {kind}.")
+        if name in SHAPES[kind] and value is None:
+            raise typer.BadParameter(f"--kind {kind} needs {option}.")
+    return {name: given[name] for name in wanted}
 
 
 def as_dict(bound: Bound, epsilon: float) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class MaxMarginRanker(LinearRanker):
     alpha
         Penalty, > 0.
     mode, temperature
-        Of the listwise loss: "max" (a structural SVM), or, for lists of at most 8 items, "sum" or "softmax".
+        Of the listwise loss: "max" (a structural SVM), or, for lists of at most 8 items, "sum" or "softmax";
+        of two labels also "sum_interleavings" (see `ListwiseHinge`).
     reduction
         Of the pairwise loss: "pairs" (the mean over a query's pairs), "all_pairs", or "sum", as published.
     fit_scale

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
@@ -67,7 +65,8 @@ def training_labels(
     labels = metric.read_labels(y) if read is None else read(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
     if loss.reads == "grades":
-        return grade_values(labels, queries), NOTHING
+        order = isinstance(labels, Permutations)
+        return labels.grades(queries) if order else queries.gather(labels.values), NOTHING
     if loss.reads == "positions":
         basis = ORDERS if metric.name == "zero_one" else NOTHING
         if assume != basis:
@@ -77,14 +76,6 @@ def training_labels(
     if basis != EVERY and assume is None:
         warn_of(metric, basis)
     return targets, basis if loss.order_preserving or loss.needs_positive else NOTHING
-
-
-def grade_values(labels: Grades | Permutations, queries: Queries) -> FloatArray:
-    """Give grades by sorted row; of an order n + 1 - position."""
-    if isinstance(labels, Grades):
-        return queries.gather(labels.values)
-    grades: FloatArray = np.repeat(queries.sizes + 1.0, queries.sizes) - labels.grouped(queries)
-    return grades
 
 
 def graded(y: Any, loss: Surrogate) -> Grades | Permutations:

@@ -227,6 +227,11 @@ class Permutations:
         """Positions of these rows, which must be whole queries."""
         return Permutations(self.positions[rows])
 
+    def grades(self, queries: Queries) -> FloatArray:
+        """Give n + 1 - position by sorted row: grades of the same order."""
+        highest: FloatArray = np.repeat(queries.sizes + 1.0, queries.sizes)
+        return highest - self.grouped(queries)
+
     def grouped(self, queries: Queries) -> IntArray:
         """Positions by sorted row; refused unless every query's are exactly 1..n."""
         queries = Queries.of(queries, len(self), "the permutation")

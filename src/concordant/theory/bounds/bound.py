@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from concordant.exceptions import ParameterError
 
-__all__ = ["Bound", "Setting", "Summed", "Term", "check_positive", "check_whole"]
+__all__ = ["Bound", "Setting", "Summed", "Term", "check_delta", "check_positive", "check_whole"]
 
 LARGEST_POWER = 308.0  # 10 to this power is a float, and one more is not
 LARGEST_PRODUCT = 1e150  # of B and M: its square is a float
@@ -93,8 +93,7 @@ class Setting:
         for name, value in lengths.items():
             if not (is_number(value) and 0.0 <= value < math.inf):
                 raise ParameterError(name, value, "a finite number >= 0")
-        if not (is_number(self.delta) and 0.0 < self.delta < 1.0):
-            raise ParameterError("delta", self.delta, "a number between 0 and 1, both excluded")
+        check_delta(self.delta)
         if self.BM > LARGEST_PRODUCT:
             raise ParameterError("B * M", self.BM, f"at most {LARGEST_PRODUCT:g}")
         plain = {"n": check_whole("n", self.n, 1), "m": check_whole("m", self.m, 2)}
@@ -229,6 +228,12 @@ def check_whole(name: str, value: int, least: int) -> int:
     if isinstance(value, bool) or not (isinstance(value, numbers.Integral) and value >= least):
         raise ParameterError(name, value, f"a whole number >= {least}")
     return int(value)
+
+
+def check_delta(value: float) -> None:
+    """Refuse what is no probability of failure."""
+    if not (is_number(value) and 0.0 < value < 1.0):
+        raise ParameterError("delta", value, "a number between 0 and 1, both excluded")
 
 
 def check_positive(name: str, value: float) -> float:

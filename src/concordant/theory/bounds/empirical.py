@@ -6,23 +6,26 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from concordant.exceptions import ParameterError
+from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.parse import metric as read_metric
 from concordant.scorers import LinearScorer
 from concordant.supervision.check import check
+from concordant.supervision.labels import Permutations
 from concordant.supervision.queries import Queries
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder, Surrogate
 from concordant.surrogates.surrogate import check_choice
-from concordant.theory.bounds.bound import check_positive
+from concordant.theory.bounds.bound import check_delta, check_positive
 from concordant.theory.bounds.fitted import EmpiricalBound, shape, terms
 from concordant.theory.bounds.hinges import Facts, facts
-from concordant.types import ArrayLike
+from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["empirical"]
 
 VERSIONS = ("sharp", "tight")
 ERRORS = ("margin", "plain")
+MOST_DOUBLINGS = 1000  # of the first B of a union
 
 
 def empirical(
@@ -112,27 +115,28 @@ def empirical(
     """
     check_choice("version", version, VERSIONS)
     check_choice("error", error, ERRORS)
-    if not 0.0 < delta < 1.0:
-        raise ParameterError("delta", delta, "a number between 0 and 1, both excluded")
+    check_delta(delta)
     hinge = loss if loss is not None else own_hinge(model)
-    queries, rows, grades = check(X, y, qid)
+    queries, rows, grades, coef = checked(model, X, y, qid)
     known = facts(hinge, grades, Queries.from_sizes(queries.sizes), largest, error)
-    length = float(np.linalg.norm(model.coef_))
-    rule, reach, chance = chosen_length(model, hinge, known, B, length, base, delta)
-    measured = shape(rows, queries, known.codes)
-    far = measured.farthest if M is None else check_positive("M", M)
-    tight = version == "tight"
-    height = known.ceiling if tight else known.height(reach * far)
-    scores = LinearScorer(rows).all_scores(model.coef_)
+    largest_weight = float(np.abs(coef).max(initial=0.0)) or 1.0  # whose square may leave the doubles
+    length = largest_weight * float(np.linalg.norm(coef / largest_weight))
+    rule, radius, chance = chosen_length(model, hinge, known, B, length, base, delta)
+    lists, tight = shape(rows, queries, known.codes), version == "tight"
+    far = lists.farthest if M is None else check_positive("M", M)
+    if far < lists.farthest:
+        raise ParameterError("M", M, f"at least {lists.farthest:.6g}, the distance of a document in X")
+    height = known.ceiling if tight else known.height(radius * far)
+    scores = LinearScorer(rows).all_scores(coef)
     return EmpiricalBound(
         bounds=known.bounds,
         empirical=float((known.cut if tight else known.values)(scores).mean()),
-        parts=terms(known, measured, reach, height, chance, tight=tight),
+        parts=terms(known, lists, radius, height, chance, tight=tight),
         multiplier=known.multiplier,
         largest=known.largest,
         measured=float(known.error(scores).mean()),
-        worst=float(known.cut(np.zeros(len(scores))).mean()),
-        B=reach,
+        worst=float(known.worst.mean()),
+        B=radius,
         rule=rule,
         length=length,
         M=far,
@@ -158,7 +162,26 @@ def own_hinge(model: Any) -> Surrogate:
     own = getattr(model, "surrogate_", None)
     if isinstance(own, (ListwiseHinge, PositionHinge, Preorder)):
         return own
+    if not hasattr(model, "metric"):
+        raise ParameterError("loss", None, "given: the model names no metric whose hinge could be taken")
     return ListwiseHinge(read_metric(model.metric))
+
+
+def checked(
+    model: Any, X: ArrayLike, y: ArrayLike, qid: ArrayLike
+) -> tuple[Queries, Any, FloatArray, FloatArray]:
+    """Give the queries, their features and grades by sorted row, and the weights."""
+    if hasattr(model, "checked_features"):  # compares the names of features, too
+        check_is_fitted(model, "coef_")
+        X = model.checked_features(X, reset=False)
+    if isinstance(y, Permutations):
+        given = Queries.of(qid, len(y))
+        y = given.scatter(y.grades(given))
+    queries, rows, grades = check(X, y, qid)
+    coef = np.ascontiguousarray(getattr(model, "coef_", ()), dtype=np.float64)
+    if coef.shape != (rows.shape[1],):
+        raise ShapeError("coef_", coef.shape, f"one weight for each of the {rows.shape[1]} features of X")
+    return queries, rows, grades, coef
 
 
 def chosen_length(
@@ -170,10 +193,18 @@ def chosen_length(
             raise ParameterError("B", B, f"at least the length of the weights, {length:.6g}")
         return "given", float(B), delta
     check_choice("B", B, ("auto", "regulariser", "union"))
-    fixed = getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
-    if B == "regulariser" and not fixed:
+    alpha = getattr(model, "alpha", None) or 0.0
+    own = getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
+    if B == "regulariser" and not (own and alpha > 0.0):
         raise ParameterError("B", B, "'union', unless the ranker minimised this loss with fit_scale=False")
-    if fixed and B != "union":
-        return "regulariser", math.sqrt(2.0 * known.rest / model.alpha), delta
-    k = max(math.ceil(math.log2(length / check_positive("base", base))), 0) if length > 0.0 else 0
+    if own and alpha > 0.0 and B != "union":
+        radius = math.sqrt(2.0 * known.rest / alpha)
+        if length > radius:
+            seen = f"the weights are {length:.4g} long, and the penalty promises {radius:.4g}"
+            raise ParameterError("B", B, f"'union': {seen} (sample_weight, warm_start, or a later alpha)")
+        return "regulariser", radius, delta
+    start = math.log2(check_positive("base", base))
+    k = max(math.ceil(math.log2(length) - start), 0) if length > 0.0 else 0
+    if k > MOST_DOUBLINGS:
+        raise ParameterError("coef_", f"of length {length:g}", f"at most {base:g} * 2^{MOST_DOUBLINGS} long")
     return "union", base * 2.0**k, delta / ((k + 1) * (k + 2))

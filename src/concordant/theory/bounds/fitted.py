@@ -12,6 +12,7 @@ import numpy as np
 from concordant.supervision.queries import Queries
 from concordant.theory.bounds.bound import Summed, Term, check_positive, readable
 from concordant.theory.bounds.hinges import Facts
+from concordant.theory.bounds.terms import scaled
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["EmpiricalBound", "Shape", "shape", "terms"]
@@ -19,7 +20,7 @@ __all__ = ["EmpiricalBound", "Shape", "shape", "terms"]
 
 @dataclass(frozen=True, repr=False)
 class EmpiricalBound(Summed):
-    """With probability 1 - delta: risk <= multiplier * (empirical loss + excess), for the ranker at hand.
+    """With probability 1 - delta: risk <= multiplier * empirical loss + excess, for the ranker at hand.
 
     Attributes
     ----------
@@ -34,9 +35,10 @@ class EmpiricalBound(Summed):
     largest
         Largest value of the bounded loss.
     measured
-        The bounded loss itself, mean over these queries.
+        The bounded loss itself, mean over all these queries; where labels do not differ nothing is lost,
+        while a metric's mean leaves those out.
     worst
-        The hinge at scores 0, mean over these queries: what the bounded loss is at most on them.
+        What it is at most on these queries, whatever the ranking.
     B, rule
         Length of w that was fixed, and how: "regulariser", "union" or "given".
     length, M
@@ -66,7 +68,7 @@ class EmpiricalBound(Summed):
     @property
     def value(self) -> float:
         """The bound."""
-        return self.multiplier * (self.empirical + self.excess)
+        return self.multiplier * self.empirical + self.excess
 
     @property
     def vacuous(self) -> bool:
@@ -80,8 +82,9 @@ class EmpiricalBound(Summed):
 
     def __str__(self) -> str:
         times = "" if self.multiplier == 1.0 else f"{self.multiplier:g} * "
-        sum_of = f"({self.empirical:.4g} + {readable(self.excess, math.log10(max(self.excess, 1e-300)))})"
-        lines = [f"{self.bounds} <= {self.value:.4g} = {times}{sum_of} with probability {1 - self.delta:g}"]
+        excess = readable(self.excess, math.log10(max(self.excess, 1e-300)))
+        sum_of = f"{times}{self.empirical:.4g} + {excess}"
+        lines = [f"{self.bounds} <= {self.value:.4g} = {sum_of} with probability {1 - self.delta:g}"]
         lines += [f"  {one.name} {readable(one.value, one.log10)}: {one.meaning}" for one in self.parts]
         lines.append(
             f"  B = {self.B:.4g} by {self.rule}, weights of length {self.length:.4g}, {self.n} queries"
@@ -133,9 +136,10 @@ def terms(
         total = 8.0 * np.minimum(by_scores, by_pairs).sum()
     if tight and known.separable and 4.0 * by_pairs.sum() < total:
         words, total = "2 (B/n) sqrt(sum_q K_q^2 D_q): contraction pair by pair", 4.0 * by_pairs.sum()
-    confidence = 3.0 * height * math.sqrt(math.log(2.0 / chance) / 2.0)
+    times = known.multiplier
+    confidence = 3.0 * times * height * math.sqrt(math.log(2.0 / chance) / 2.0)
     told = f"3 c sqrt(ln(2/delta) / (2n)), c = {height:.4g}, delta = {chance:.3g}"
     return (
-        Term("complexity", words, 1, B * math.sqrt(float(total) / n), n),
-        Term("confidence", told, 1, confidence, n),
+        Term("complexity", scaled(times, words), 1, times * B * math.sqrt(float(total) / n), n),
+        Term("confidence", scaled(times, told), 1, confidence, n),
     )

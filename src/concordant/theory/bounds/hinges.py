@@ -23,6 +23,9 @@ from concordant.types import FloatArray, IntArray
 
 __all__ = ["Facts", "facts"]
 
+UNBOUNDED = ("dcg", "eru", "pd", "wpd")  # metrics whose losses may be above 1
+ROUNDING = 1e-9
+
 PerList = Callable[[FloatArray], FloatArray]
 """One number per list, from the scores of its rows."""
 
@@ -42,6 +45,8 @@ class Facts:
         Whether it is a sum of functions of one difference each.
     values, cut
         The loss of each list; and cut off where it is still above what it dominates.
+    worst
+        What it dominates is at most this, on each list.
     rest
         Largest loss at scores 0 of any list, in the sample or not.
     height, ceiling
@@ -61,6 +66,7 @@ class Facts:
     separable: bool
     values: PerList
     cut: PerList
+    worst: FloatArray
     rest: float
     height: Callable[[float], float]
     ceiling: float
@@ -109,9 +115,12 @@ def of_orders(loss: ListwiseHinge, y: FloatArray, queries: Queries, largest: flo
     codes, n_pairs = level_codes(gains, queries.offsets), pair_counts(gains, queries.offsets)
     rates = 4.0 / np.maximum(sizes * (sizes - 1.0), 1.0)
     shortest = max(int(sizes[sizes > 1].min(initial=sizes.max(initial=2.0))), 2)
-    soft = loss.temperature * math.lgamma(sizes.max(initial=1.0) + 1.0) if loss.mode == "softmax" else 0.0
+    longest = int(sizes.max(initial=1.0))
+    soft = loss.temperature * math.lgamma(longest + 1.0) if loss.mode == "softmax" else 0.0
     values = evaluated(loss, y, queries)
-    most = np.minimum(values(np.zeros(len(y))), largest)  # at scores 0 the worst order costs what it loses
+    worst = evaluated(ListwiseHinge(metric), y, queries)(np.zeros(len(y)))  # there it costs what it loses
+    if (most := float(worst.max(initial=0.0))) > largest * (1.0 + ROUNDING):
+        raise ParameterError("largest", largest, f"at least {most:.6g}, what an order of a list loses")
 
     def lost(scores: FloatArray) -> FloatArray:
         best, value = (metric.per_query(y, given, qid=queries) for given in (gains, scores))
@@ -124,13 +133,18 @@ def of_orders(loss: ListwiseHinge, y: FloatArray, queries: Queries, largest: flo
         pair_slopes=rates * np.sqrt(n_pairs),
         separable=False,
         values=values,
-        cut=lambda scores: np.minimum(values(scores), most),
+        cut=lambda scores: np.minimum(values(scores), worst),
+        worst=worst,
         rest=largest + soft,
         height=lambda far: largest + soft + 2.0 * kappa(shortest) * far,
         ceiling=largest,
         bounds=f"loss by {metric}",
         error=lost,
         largest=largest,
+        assumes=(
+            *(f"no order of a list loses more than {largest:g}",) * (metric.name in UNBOUNDED),
+            *(f"no list has more than {longest} items",) * (soft > 0.0),
+        ),
         assumes_height=(f"no list is shorter than {shortest} items",),
     )
 
@@ -141,8 +155,8 @@ def of_positions(loss: PositionHinge, y: FloatArray, queries: Queries, *, plain:
     own = segment_reduce(np.maximum, codes.astype(np.float64), offsets) + 1.0
     margins = np.repeat(own, queries.sizes) / (np.repeat(own, queries.sizes) - codes)
     levels = max(int(own.max(initial=2.0)), 2)
-    metric = PD() if plain else WPD(convention=Convention(gain="linear"))
     shares, counts = loss.shares(y, offsets), pair_counts(y, offsets)
+    weighted = violations(WPD(convention=Convention(gain="linear")), margins, queries, shares)
     pairs = float(counts.max(initial=0.0)) if loss.reduction == "sum" else 1.0
     return Facts(
         codes=codes,
@@ -150,17 +164,18 @@ def of_positions(loss: PositionHinge, y: FloatArray, queries: Queries, *, plain:
         pair_slopes=shares * np.sqrt(counts),
         separable=True,
         values=evaluated(loss, y, queries),
-        cut=ramps(loss, y, queries, shares),
+        cut=ramps(loss, y, queries, shares, weighted),
+        worst=shares * counts if plain else evaluated(loss, y, queries)(np.zeros(len(y))),
         rest=pairs * (levels - 1.0),
         height=lambda far: pairs * (levels - 1.0 + 2.0 * far),
         ceiling=pairs * (levels - 1.0),
         bounds=f"{'' if plain else 'margin-weighted '}0-1 error of pairs",
-        error=violations(metric, y if plain else margins, queries, shares),
+        error=violations(PD(), y, queries, shares) if plain else weighted,
         largest=pairs if plain else pairs * (levels - 1.0),
         multiplier=levels - 1.0 if plain else 1.0,
         assumes=(
             f"no list has more than {levels} levels",
-            *(f"no list has more than {pairs:g} pairs of different levels",) * (loss.reduction == "sum"),
+            *(f"no list has more than {pairs:,.0f} pairs of different levels",) * (loss.reduction == "sum"),
         ),
     )
 
@@ -169,28 +184,33 @@ def of_pairs(loss: Preorder, y: FloatArray, queries: Queries) -> Facts:
     """Facts of the plain hinge, mean over pairs."""
     codes, counts = level_codes(y, queries.offsets), pair_counts(y, queries.offsets)
     shares = 1.0 / np.maximum(counts, 1.0)
+    error = violations(PD(), y, queries, shares)
     return Facts(
         codes=codes,
         slopes=shares * reaches(codes, queries.offsets),
         pair_slopes=shares * np.sqrt(counts),
         separable=True,
         values=evaluated(loss, y, queries),
-        cut=ramps(loss, y, queries, shares),
+        cut=ramps(loss, y, queries, shares, error),
+        worst=shares * counts,
         rest=1.0,
         height=lambda far: 1.0 + 2.0 * far,
         ceiling=1.0,
         bounds="0-1 error of pairs",
-        error=violations(PD(), y, queries, shares),
+        error=error,
         largest=1.0,
     )
 
 
-def ramps(loss: Surrogate, y: FloatArray, queries: Queries, shares: FloatArray) -> PerList:
-    """Cut each pair's hinge off at its margin: it is the hinge less the one of margin 0."""
+def ramps(loss: Surrogate, y: FloatArray, queries: Queries, shares: FloatArray, error: PerList) -> PerList:
+    """Cut each pair's hinge off at its margin: it is the hinge less the one of margin 0.
+
+    Scores far apart leave little of that difference but rounding: it is never below what it dominates.
+    """
     weights, codes = np.repeat(shares, queries.sizes), level_codes(y, queries.offsets)
     below = ShiftedHinge(queries.offsets, weights, codes, np.zeros(len(y)))
     values = evaluated(loss, y, queries)
-    return lambda scores: np.maximum(values(scores) - below.value_and_grad(scores)[0], 0.0)
+    return lambda scores: np.maximum(values(scores) - below.value_and_grad(scores)[0], error(scores))
 
 
 def violations(metric: PD, labels: FloatArray, queries: Queries, shares: FloatArray) -> PerList:

@@ -6,7 +6,7 @@ import math
 
 from concordant.theory.bounds.bound import Setting, Term
 
-__all__ = ["by_differences", "by_pair", "one_sided", "per_function", "two_sided", "vector"]
+__all__ = ["by_differences", "by_pair", "one_sided", "per_function", "scaled", "two_sided", "vector"]
 
 
 def vector(setting: Setting, slope: float, times: int = 1) -> Term:
@@ -55,6 +55,6 @@ def two_sided(setting: Setting, count: int, height: float, words: str, times: in
     )
 
 
-def scaled(times: int, words: str) -> str:
+def scaled(times: float, words: str) -> str:
     """Give the words with a factor before them, if there is one."""
-    return words if times == 1 else f"{times} * {words}"
+    return words if times == 1 else f"{times:g} * {words}"
