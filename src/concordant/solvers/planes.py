@@ -66,7 +66,8 @@ class Planes:
         kept = np.flatnonzero(self.idle < IDLE)
         if len(kept) < len(self.idle):
             self.slopes, self.heights, self.idle = self.slopes[kept], self.heights[kept], self.idle[kept]
-            self.products, self.turned = self.products[np.ix_(kept, kept)], self.turned[kept]
+            self.products = self.products[np.ix_(kept, kept)]
+            self.turned = self.turned[kept[kept < len(self.turned)]]
             self.shares, self.near = self.shares[kept], self.near[kept]
 
 
