@@ -108,7 +108,7 @@ def fitted(times: dict[str, dict[int, Race]]) -> Table:
     table = Table(
         "The position hinge of one list: fitted growth",
         "Slope of log time against log n, by least squares over the lengths of the table above beyond "
-        f"{SWEPT:,} items, where ours sweeps whatever the labels, and of n log2 n over the same lengths; then "
+        f"{SWEPT:,} items, where ours sweeps any labels, and of n log2 n over the same lengths; then "
         f"the highest from one length to the next. {MATRIX}: over the lengths where it was run. 1 is linear, "
         "2 every pair.",
         ("labels", OURS, SORT, "n log2 n", MATRIX, "ours, steepest step", f"{SORT}, steepest step"),
