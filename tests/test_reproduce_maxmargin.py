@@ -154,6 +154,15 @@ def test_bounds_hold_on_the_test_queries_and_smaller_ones_are_caught(result):
     assert caught
 
 
+def test_the_sharp_bound_stands_beside_the_tight_one(result, second):
+    point = next(one for one in result.chosen("AP hinge") if one.fold == 2)
+    model, train = cold("AP hinge", point.alpha, second), second.train
+    union = {"B": "union", "base": 1.0 / 64.0, "version": "sharp"}
+    sharp = empirical(model, train.X, train.y, train.qid, **union)
+    assert point.guarantees["union"].sharp == pytest.approx(sharp.value, rel=1e-3)
+    assert all(told.sharp > told.value for one in result.points for told in one.guarantees.values())
+
+
 def test_queries_needed_bring_the_bound_down_to_the_worst_orders(second):
     model, train = cold("NDCG hinge", 0.1, second), second.train
     bound = empirical(model, train.X, train.y, train.qid)

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from concordant.cli.buffoni_results import as_dict, remarks, table, write_csv
-from concordant.cli.output import COMPILING, AsJson, Quiet, check_target, examples, print_json, progress, show
+from concordant.cli.output import (
+    COMPILING,
+    AsJson,
+    DataFolder,
+    Quiet,
+    check_target,
+    examples,
+    print_json,
+    progress,
+    show,
+)
 
 __all__ = ["EXAMPLES", "buffoni"]
 
@@ -25,15 +35,7 @@ def buffoni(
         str,
         typer.Option("--data", metavar="NAME", help="mq2007, mq2008, ohsumed or yahoo.", show_default=False),
     ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--folder",
-            metavar="FOLDER",
-            help="Folder that holds the datasets. Default: CONCORDANT_DATA, else the user's cache folder.",
-            show_default=False,
-        ),
-    ] = None,
+    folder: DataFolder = None,
     scale: Annotated[
         bool | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from concordant.cli.output import AsJson, examples, new_table, print_json, show
+from concordant.cli.output import AsJson, DataFolder, examples, new_table, print_json, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,14 +24,7 @@ def datasets(
         str | None, typer.Argument(metavar="NAME", help="One dataset, in detail.", show_default=False)
     ] = None,
     *,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder that holds the datasets. Default: CONCORDANT_DATA, else the user's cache folder.",
-            show_default=False,
-        ),
-    ] = None,
+    folder: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Public datasets: size, licence, where to get them, and which are on this machine."""

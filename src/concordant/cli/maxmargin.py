@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from concordant.cli.maxmargin_results import as_dict, show_all, write_csv
-from concordant.cli.output import COMPILING, AsJson, Quiet, check_target, examples, print_json, progress
+from concordant.cli.output import (
+    COMPILING,
+    AsJson,
+    DataFolder,
+    Quiet,
+    check_target,
+    examples,
+    print_json,
+    progress,
+)
 
 __all__ = ["EXAMPLES", "maxmargin"]
 
@@ -24,15 +33,7 @@ def maxmargin(
     data: Annotated[
         str, typer.Option("--data", metavar="NAME", help="mq2008 or ohsumed.", show_default=False)
     ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--folder",
-            metavar="FOLDER",
-            help="Folder that holds the datasets. Default: CONCORDANT_DATA, else the user's cache folder.",
-            show_default=False,
-        ),
-    ] = None,
+    folder: DataFolder = None,
     folds: Annotated[
         int | None,
         typer.Option(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPILING",
     "AsJson",
+    "DataFolder",
     "Quiet",
     "check_target",
     "compared",
@@ -45,6 +46,15 @@ COMPILING = "(slow the first time: it is compiled)"
 PIPED_WIDTH = 100_000  # a file or a pipe has no right margin: nothing is wrapped or cut
 
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of tables.")]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="FOLDER",
+        help="Folder that holds the datasets. Default: CONCORDANT_DATA, else the user's cache folder.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", metavar="", help="Show the tables only: no progress, no notes.")
 ]

@@ -23,6 +23,7 @@ from concordant.supervision.data import RankingData
 from concordant.supervision.datasets import Fold
 from concordant.supervision.queries import Queries
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder, Softmax
+from concordant.theory.bounds.bound import check_delta
 
 __all__ = ["CRITERION", "DATA", "GRID", "METHODS", "METRICS", "n_steps", "reproduce"]
 
@@ -87,8 +88,7 @@ def reproduce(
     ...
     """
     n_folds, points, n_train = folds_of(name, folds), list[Point](), []
-    if not 0.0 < delta < 1.0:
-        raise ParameterError("delta", delta, "a number between 0 and 1, both excluded")
+    check_delta(delta)
     for number in range(1, n_folds + 1):
         fold = in_unit_ranges(datasets.load(name, fold=number, folder=folder))
         n_train.append(fold.train.n_queries)

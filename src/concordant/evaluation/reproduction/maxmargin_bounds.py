@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +67,8 @@ class Guarantee:
     needed
         Training queries like these at which the same ranker's bound would be below what the worst orders lose
         on them; infinite where its hinge is not below that.
+    sharp
+        The bound without cutting off, in which M enters.
     paper
         log10 of the excess by the paper's own theorems, corrected, at the same B; NaN for the union, of which
         they know nothing.
@@ -82,6 +84,7 @@ class Guarantee:
     value: float
     vacuous: bool
     needed: float
+    sharp: float
     paper: float
 
 
@@ -96,11 +99,18 @@ def measure(
     weights of any length, hence for all penalties, as it stands.
     """
     queries, found = Queries.from_ids(train.qid), []
-    union = empirical(model, train.X, train.y, queries, B="union", base=BASE, delta=delta)
+
+    def bounded(rule: str, chance: float, version: str = "tight") -> EmpiricalBound:
+        how: dict[str, Any] = {"B": rule, "delta": chance, "version": version, "base": BASE}
+        return empirical(model, train.X, train.y, queries, **how)
+
+    union = bounded("union", delta)
     if isinstance(model.surrogate_, (ListwiseHinge, PositionHinge, Preorder)):
-        own = empirical(model, train.X, train.y, queries, B="regulariser", delta=delta / n_alphas)
-        found.append(as_guarantee(own, paper_bound(model, train, queries, own).log10))
-    told = {one.rule: one for one in (*found, as_guarantee(union))}
+        rule = "regulariser", delta / n_alphas
+        own = bounded(*rule)
+        paper = paper_bound(model, train, queries, own).log10
+        found.append(as_guarantee(own, bounded(*rule, "sharp").value, paper))
+    told = {one.rule: one for one in (*found, as_guarantee(union, bounded("union", delta, "sharp").value))}
     tested = empirical(model, test.X, test.y, test.qid, B="union")  # for what it measures, not what it bounds
     return as_losses(union), as_losses(tested), told
 
@@ -110,7 +120,7 @@ def as_losses(bound: EmpiricalBound) -> Losses:
     return Losses(bound.empirical, bound.measured, bound.worst)
 
 
-def as_guarantee(bound: EmpiricalBound, paper: float = math.nan) -> Guarantee:
+def as_guarantee(bound: EmpiricalBound, sharp: float = math.nan, paper: float = math.nan) -> Guarantee:
     """Keep what is reported."""
     room = bound.worst - bound.empirical
     needed = bound.n * (bound.excess / room) ** 2 if room > 0.0 else math.inf
@@ -125,6 +135,7 @@ def as_guarantee(bound: EmpiricalBound, paper: float = math.nan) -> Guarantee:
         value=bound.value,
         vacuous=bound.vacuous,
         needed=needed,
+        sharp=sharp,
         paper=paper,
     )
 

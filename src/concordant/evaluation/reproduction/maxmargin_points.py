@@ -14,7 +14,7 @@ from concordant.types import FloatArray
 
 __all__ = ["Point", "Reproduction", "Summary"]
 
-MEDIANS = ("B", "complexity", "confidence", "value", "needed", "paper")
+MEDIANS = ("B", "complexity", "confidence", "value", "needed", "sharp", "paper")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Summary:
         The loss that is bounded, in words, and its largest value.
     alpha, length
         Medians of the penalty and of the length of the weights.
-    B, complexity, confidence, value, needed, paper
+    B, complexity, confidence, value, needed, sharp, paper
         Medians, as for `Guarantee`: penalties differ between folds by factors, and with them B.
     train, test
         Means of the losses.
@@ -86,6 +86,7 @@ class Summary:
     confidence: float
     value: float
     needed: float
+    sharp: float
     paper: float
     train: Losses
     test: Losses
