@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from concordant._segments import kernel, vector_kernel
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["assign", "interleave"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["assign", "best_order", "by_insertion", "interleave"]
 
 
 @kernel
@@ -141,3 +145,110 @@ def best_place(
         if added > best:
             best, found = added, i
     return found
+
+
+@kernel
+def best_chain(u: FloatArray, rates: FloatArray, last: NDArray[np.int8]) -> None:
+    """Maximise the sum over places k of rates[k] * (sum of u[item at k, j] over the items j up to place k).
+
+    Dynamic programming over the 2^n sets S of first items, O(2^n n) time: `last[S]` becomes the item that
+    stands last in the best order of S, the highest where several do as well.
+    """
+    n = len(rates)
+    half = n // 2
+    mask = (1 << half) - 1
+    low, high = row_sums(u, 0, half), row_sums(u, half, n)  # of the items of each half that are in S
+    best = np.zeros(1 << n)
+    sizes = np.zeros(1 << n, np.int8)
+    for chosen in range(1, 1 << n):
+        sizes[chosen] = sizes[chosen >> 1] + (chosen & 1)
+        rate, most, end = rates[sizes[chosen] - 1], -math.inf, 0
+        below, above = low[chosen & mask], high[chosen >> half]
+        for item in range(n):
+            if chosen >> item & 1:
+                value = best[chosen ^ (1 << item)] + rate * (below[item] + above[item])
+                if value >= most:
+                    most, end = value, item
+        best[chosen], last[chosen] = most, end
+
+
+def best_order(u: FloatArray, rates: FloatArray) -> IntArray:
+    """Give the order of largest value, in the objective of `best_chain`, by trying all sets."""
+    n = len(rates)
+    last = np.empty(1 << n, dtype=np.int8)
+    best_chain(u, rates, last)
+    order, chosen = np.empty(n, dtype=np.int64), (1 << n) - 1
+    for place in range(n - 1, -1, -1):
+        order[place] = last[chosen]
+        chosen ^= 1 << int(last[chosen])
+    return order
+
+
+@kernel
+def row_sums(u: FloatArray, first: int, stop: int) -> FloatArray:
+    """For each set of items from `first` to `stop`, as bits, the sum of each row's entries in it."""
+    sums = np.zeros((1 << (stop - first), len(u)))
+    for chosen in range(1, len(sums)):
+        newest = 0
+        while not chosen >> newest & 1:
+            newest += 1
+        for i in range(len(u)):
+            sums[chosen, i] = sums[chosen & (chosen - 1), i] + u[i, first + newest]
+    return sums
+
+
+@kernel
+def by_insertion(u: FloatArray, rates: FloatArray, order: IntArray) -> None:
+    """Move single items to better places, in the objective of `best_chain`, until none has one.
+
+    A pass over all moves of all items takes O(n^2): a move is a series of swaps of neighbours, and
+    `before[k, i]`, the sum of u[i, j] over the first k items j, makes each a few additions.
+    """
+    n = len(order)
+    before = np.zeros((n + 1, n))
+    refresh(u, order, 0, n, before)
+    since = 0  # items tried since the last move
+    start = 0
+    while since < n:
+        gain, end = best_move(u, rates, order, start, before)
+        if gain > 1e-12 * n:
+            item = order[start]
+            step = 1 if end > start else -1
+            for k in range(start, end, step):
+                order[k] = order[k + step]
+            order[end] = item
+            refresh(u, order, min(start, end), max(start, end), before)
+            since = -1
+        since += 1
+        start = (start + 1) % n
+
+
+@kernel
+def refresh(u: FloatArray, order: IntArray, first: int, last: int, before: FloatArray) -> None:
+    """Add up anew what stands before places `first` + 1 to `last`."""
+    for k in range(first, min(last, len(order))):
+        for i in range(len(order)):
+            before[k + 1, i] = before[k, i] + u[i, order[k]]
+
+
+@kernel
+def best_move(
+    u: FloatArray, rates: FloatArray, order: IntArray, start: int, before: FloatArray
+) -> tuple[float, int]:
+    """Give the largest gain of moving the item at a place, and where to."""
+    n, item, most, end = len(order), order[start], 0.0, start
+    gain = 0.0
+    for k in range(start, n - 1):  # behind the next one, and so on
+        other = order[k + 1]
+        ahead = u[other, other] + before[k + 1, other] - u[other, item] - before[k + 1, item]
+        gain += (rates[k] - rates[k + 1]) * ahead + rates[k + 1] * (u[item, other] - u[other, item])
+        if gain > most:
+            most, end = gain, k + 1
+    gain = 0.0
+    for k in range(start - 1, -1, -1):
+        other = order[k]
+        ahead = u[item, item] + before[k, item] - u[other, other] - before[k, other]
+        gain += (rates[k] - rates[k + 1]) * ahead + rates[k + 1] * (u[other, item] - u[item, other])
+        if gain > most:
+            most, end = gain, k
+    return most, end

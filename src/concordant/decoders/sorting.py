@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from numbers import Integral
+
 import numpy as np
 
-from concordant.supervision.columns import check_column, check_scores
+from concordant.decoders.decoded import Decoded
+from concordant.exceptions import EmptyDataError, ParameterError
+from concordant.supervision.columns import (
+    check_column,
+    check_lengths,
+    check_nonnegative,
+    check_scores,
+    refuse,
+)
 from concordant.supervision.queries import Queries
-from concordant.types import ArrayLike, IntArray
+from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["positions"]
+__all__ = ["positions", "sort", "top"]
 
 
 def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
@@ -33,3 +44,73 @@ def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(1, len(order) + 1) - np.repeat(queries.offsets[:-1], queries.sizes)
     return queries.scatter(places)
+
+
+def sort(u: ArrayLike, discounts: ArrayLike) -> Decoded:
+    """Give the order of largest sum of u * discount of its place: sorted, equal items in their given order.
+
+    It decodes every metric that adds up gains by place: DCG, NDCG, ERU.
+
+    Parameters
+    ----------
+    u
+        One finite number per item, such as the expected standardized label.
+    discounts
+        One number >= 0 per place, never rising.
+
+    Examples
+    --------
+    >>> sort([0.5, 2.0, 0.5], discounts=[1.0, 0.5, 0.25])
+    Decoded(order=array([1, 0, 2]), value=2.375, proven=True, bound=2.375, gap=0.0, seconds=...)
+    """
+    started = time.perf_counter()
+    values, rates = check_finite(u), check_nonnegative(discounts, "discounts", "place")
+    check_lengths("u", len(values), discounts=rates)
+    if (np.diff(rates) > 0).any():
+        raise ParameterError("discounts", discounts, "never rising: the first place counts most")
+    order = np.argsort(-values, kind="stable")
+    value = float(values[order] @ rates)
+    return Decoded(order, value, True, value, 0.0, time.perf_counter() - started)
+
+
+def top(u: ArrayLike, q: int) -> Decoded:
+    """Give an order whose first q items have the largest mean of u: it decodes precision@q.
+
+    The q items come sorted, of equal ones the earlier first; the others follow as they were given, since no
+    order of theirs matters. Selection takes linear time, sorting is of q items only.
+
+    Parameters
+    ----------
+    u
+        One finite number per item, such as its probability of being relevant.
+    q
+        How many places count, at most the number of items.
+
+    Examples
+    --------
+    >>> top([0.1, 0.9, 0.4, 0.4], q=2)
+    Decoded(order=array([1, 2, 0, 3]), value=0.65, proven=True, bound=0.65, gap=0.0, seconds=...)
+    """
+    started = time.perf_counter()
+    values = check_finite(u)
+    if not (isinstance(q, Integral) and 1 <= q <= len(values)):
+        raise ParameterError("q", q, f"a whole number from 1 to the number of items, {len(values)}")
+    least = np.partition(values, len(values) - q)[len(values) - q]
+    above, level = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    chosen = np.concatenate((above, level[: q - len(above)]))
+    chosen = chosen[np.lexsort((chosen, -values[chosen]))]
+    others = np.ones(len(values), dtype=bool)
+    others[chosen] = False
+    value = float(values[chosen].mean())
+    order = np.concatenate((chosen, np.flatnonzero(others)))
+    return Decoded(order, value, True, value, 0.0, time.perf_counter() - started)
+
+
+def check_finite(u: ArrayLike) -> FloatArray:
+    """Give one finite number per item, at least one."""
+    values = check_column(u, "u")
+    if not values.size:
+        raise EmptyDataError("u")
+    if not np.isfinite(values).all():
+        refuse(~np.isfinite(values), values, "u")
+    return values

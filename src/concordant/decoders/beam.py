@@ -1,0 +1,112 @@
+"""Beam search for average precision: sets of first items, a layer for each place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from concordant.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["beam"]
+
+
+@dataclass(eq=False)
+class Layer:
+    """Sets of equally many first items, one a row.
+
+    Attributes
+    ----------
+    inside
+        Whether each item is in the set.
+    sums
+        Sum of u[i, j] over the items j of the set, for every item i.
+    waits
+        How many items that dominate each item are not in the set.
+    values
+        Value of the best order found of each set.
+    keys
+        Exclusive or of the items' random numbers: equal for equal sets, and hardly for others.
+    """
+
+    inside: BoolArray
+    sums: FloatArray
+    waits: IntArray
+    values: FloatArray
+    keys: NDArray[np.uint64]
+
+
+def beam(u: FloatArray, above: BoolArray, width: int) -> tuple[IntArray, bool]:
+    """Give the best order found, and whether it is the best of all because no set was dropped.
+
+    Parameters
+    ----------
+    u
+        Symmetric matrix.
+    above
+        Pairs of which some optimal order respects all: above[i, j] puts i above j, unless above[j, i] too,
+        where the first of the two goes first.
+    width
+        Sets kept at each place.
+    """
+    n = len(u)
+    above = above & ~(above.T & np.tri(n, dtype=bool))
+    numbers = np.random.default_rng(0).integers(1, 2**63, n, dtype=np.uint64)
+    empty = np.zeros((1, n))
+    layer = Layer(empty > 0, empty, above.sum(axis=0)[None, :], np.zeros(1), np.zeros(1, dtype=np.uint64))
+    steps: list[tuple[IntArray, IntArray]] = []
+    complete = True
+    for place in range(1, n + 1):
+        parents, items, dropped = chosen(layer, u, numbers, place, width)
+        complete &= not dropped
+        layer = grown(layer, u, above, numbers, parents, items, place)
+        steps.append((parents, items))
+    order, state = np.empty(n, dtype=np.int64), 0
+    for place in range(n - 1, -1, -1):
+        order[place] = steps[place][1][state]
+        state = steps[place][0][state]
+    return order, complete
+
+
+def chosen(
+    layer: Layer, u: FloatArray, numbers: NDArray[np.uint64], place: int, width: int
+) -> tuple[IntArray, IntArray, bool]:
+    """Give the sets to grow and the items to add: of equal sets the best, then the most promising ones."""
+    n = len(u)
+    parents, items = np.nonzero(~layer.inside & (layer.waits == 0))
+    gains = layer.values[parents] + (layer.sums[parents, items] + u[items, items]) / place
+    keys = layer.keys[parents] ^ numbers[items]
+    best_first = np.lexsort((-gains, keys))
+    first = np.r_[True, np.diff(keys[best_first]) != 0]
+    kept = best_first[first]
+    if len(kept) <= width:
+        return parents[kept], items[kept], False
+    # What the items left will gain from those in the set, at the mean rate of the places left.
+    rows = u.sum(axis=1) - np.diag(u)
+    inner, within = layer.sums[parents[kept], items[kept]], items[kept]
+    cut = (layer.sums * ~layer.inside).sum(axis=1)[parents[kept]] + rows[within] - 2.0 * inner
+    rate = (1.0 / np.arange(place + 1, n + 1)).mean() if place < n else 0.0
+    hope = gains[kept] + rate * (cut - u[within, within])
+    top = kept[np.argpartition(-hope, width)[:width]]
+    return parents[top], items[top], True
+
+
+def grown(
+    layer: Layer,
+    u: FloatArray,
+    above: BoolArray,
+    numbers: NDArray[np.uint64],
+    parents: IntArray,
+    items: IntArray,
+    place: int,
+) -> Layer:
+    """Add the items."""
+    rows, inside, sums = np.arange(len(items)), layer.inside[parents], layer.sums[parents]
+    values = layer.values[parents] + (sums[rows, items] + u[items, items]) / place
+    inside[rows, items] = True
+    keys = layer.keys[parents] ^ numbers[items]
+    return Layer(inside, sums + u[items], layer.waits[parents] - above[items], values, keys)

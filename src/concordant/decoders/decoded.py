@@ -1,0 +1,84 @@
+"""Decoded: an order, what it is worth, and how near to the best it is known to be."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from concordant.exceptions import NonFiniteError, ShapeError
+from concordant.supervision.check import check_features
+from concordant.types import ArrayLike, FloatArray, IntArray
+
+__all__ = ["ROUNDING", "Decoded", "check_square"]
+
+ROUNDING = 1e-9  # of the largest possible value: nearer than this, value and bound are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """An order of the items of one query, and a proof of how good it is.
+
+    Attributes
+    ----------
+    order
+        Items, best first, counted from 0.
+    value
+        The decoder's objective at this order.
+    proven
+        Whether no order has a better value, up to rounding.
+    bound
+        What no order surpasses: a lower bound where the objective is a loss, an upper one where it is a gain.
+    gap
+        How far the value may be from the best, as a share of the larger of value and bound; 0 if proven.
+    seconds
+        Time taken.
+    """
+
+    order: IntArray
+    value: float
+    proven: bool
+    bound: float
+    gap: float
+    seconds: float
+
+    @classmethod
+    def between(cls, order: IntArray, value: float, bound: float, size: float, started: float) -> Self:
+        """Give the order with the gap between its value and the bound.
+
+        Parameters
+        ----------
+        order, value, bound
+            As the attributes.
+        size
+            The largest size a value could have: rounding is a share of it.
+        started
+            `time.perf_counter()` at the start.
+        """
+        proven = abs(value - bound) <= ROUNDING * size
+        bound = value if proven else bound
+        gap = abs(value - bound) / max(abs(value), abs(bound)) if not proven else 0.0
+        return cls(order, float(value), proven, float(bound), gap, time.perf_counter() - started)
+
+    @property
+    def positions(self) -> IntArray:
+        """The place of each item, 1 the best."""
+        places = np.empty(len(self.order), dtype=np.int64)
+        places[self.order] = np.arange(1, len(self.order) + 1)
+        return places
+
+
+def check_square(u: ArrayLike, name: str = "u") -> FloatArray:
+    """Give a square matrix of finite numbers, whose differences and sums are finite too."""
+    matrix = np.asarray(check_features(u, name), dtype=np.float64)
+    n = len(matrix)
+    if matrix.shape != (n, n):
+        raise ShapeError(name, matrix.shape, "a square matrix: one row and one column per item")
+    highest = np.finfo(np.float64).max / (4.0 * n * n)
+    if (large := np.abs(matrix) > highest).any():
+        i, j = np.argwhere(large)[0]
+        hint = "sums of such numbers overflow: rescale the matrix."
+        raise NonFiniteError(name, float(matrix[i, j]), f"row {i}, column {j}", int(large.sum()), hint)
+    return matrix

@@ -1,0 +1,91 @@
+"""Graphs and swaps, compiled. Importing this imports numba."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concordant._segments import kernel
+from concordant.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["by_swaps", "dominates", "pack_triangles", "topological"]
+
+
+@kernel
+def topological(ranks: IntArray, least: int, order: IntArray) -> int:
+    """Fill `order` so that edges of rank >= `least` point forward, the smallest free item first.
+
+    Gives the number of items placed: fewer than all where those edges form a cycle. No edge has rank -1.
+    """
+    n = len(order)
+    waits = np.zeros(n, np.int64)
+    for i in range(n):
+        for j in range(n):
+            waits[j] += ranks[i, j] >= least
+    for place in range(n):
+        free = 0
+        while free < n and waits[free] != 0:
+            free += 1
+        if free == n:
+            return place
+        order[place], waits[free] = free, -1
+        for j in range(n):
+            waits[j] -= ranks[free, j] >= least
+    return n
+
+
+@kernel
+def pack_triangles(weights: FloatArray) -> float:
+    """Weight that every order violates: cycles of three, one after another, take what their edges have left.
+
+    An order violates an edge of each cycle; no edge is charged more than its weight. `weights` is used up.
+    """
+    n, total = len(weights), 0.0
+    for i in range(n):
+        for j in range(n):
+            k = 0
+            while k < n and weights[i, j] > 0.0:
+                taken = min(weights[i, j], weights[j, k], weights[k, i])
+                if taken > 0.0:
+                    weights[i, j] -= taken
+                    weights[j, k] -= taken
+                    weights[k, i] -= taken
+                    total += taken
+                k += 1
+    return total
+
+
+@kernel
+def dominates(u: FloatArray, above: BoolArray) -> None:
+    """Fill above[i, j] with u_ii - u_jj >= sum over the other g of (u_jg - u_ig)_+."""
+    n = len(u)
+    for i in range(n):
+        for j in range(n):
+            lead = u[i, i] - u[j, j]
+            g = 0
+            while g < n and lead >= 0.0:
+                if g not in (i, j):
+                    lead -= max(u[j, g] - u[i, g], 0.0)
+                g += 1
+            above[i, j] = i != j and lead >= 0.0
+
+
+@kernel
+def by_swaps(u: FloatArray, rates: FloatArray, order: IntArray) -> bool:
+    """Exchange pairs of items of a symmetric `u` for as long as that helps; whether anything changed."""
+    n, changed, since, first = len(order), False, 0, 0
+    while since < n:
+        i, found = order[first], False
+        for other in range(first + 1, n):
+            j = order[other]
+            gain = (rates[first] - rates[other]) * (u[j, j] - u[i, i])
+            for k in range(other):
+                if k != first:
+                    rate = rates[max(k, first)] - rates[other]
+                    gain += rate * (u[j, order[k]] - u[i, order[k]])
+            if gain > 1e-12 * n:
+                order[first], order[other] = j, i
+                i, found = j, True
+        since = 0 if found else since + 1
+        changed |= found
+        first = (first + 1) % n
+    return changed
