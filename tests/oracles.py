@@ -8,6 +8,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -861,3 +862,200 @@ def largest_by_interleaving(scores, grades, metric):
         lost = 2 * np.r_[0.0, np.cumsum(score - low)] * 2 / (n * (n - 1))  # F(gold) - F: items above, twice
         best = np.maximum.accumulate(best) + (1 - i / (i + above)) / len(high) - lost
     return float(best.max())
+
+
+# ---------------------------------------------------------------- pairs of items, all of them at once
+
+
+def pair_row(groups, left, right, mean):
+    """Features of one pair, group after group, feature after feature."""
+    p = range(len(left))
+    two = list(itertools.combinations(p, 2))
+    of = {
+        "sum": [left[a] + right[a] for a in p],
+        "product": [left[a] * right[a] for a in p],
+        "absdiff": [abs(left[a] - right[a]) for a in p],
+        "level": [mean[a] for a in p],
+        "cross": [left[a] * right[b] + left[b] * right[a] for a, b in two],
+        "difference": [left[a] - right[a] for a in p],
+        "signed_square": [(left[a] - right[a]) * abs(left[a] - right[a]) for a in p],
+        "context": [(left[a] - right[a]) * mean[a] for a in p],
+        "signed_cross": [left[a] * right[b] - left[b] * right[a] for a, b in two],
+    }
+    return [value for name in groups for value in of[name]]
+
+
+def shared_relevance(y, i, j):
+    """y_i y_j / sum(y) of labels 0 and 1; 0 where none is relevant."""
+    return y[i] * y[j] / max(sum(y), 1)
+
+
+def net_weight(preferences, i, j):
+    """Weight for i over j less that for j over i; (better, worse, weight) each."""
+    signs = {(i, j): 1.0, (j, i): -1.0}
+    return sum(weight * signs.get((better, worse), 0.0) for better, worse, weight in preferences)
+
+
+def pair_table(X, queries, groups, target, shares, weights):
+    """Features, targets and weights of all pairs, the later row left; `queries` are lists of rows."""
+    rows, targets, counts = [], [], []
+    for own, share in zip(queries, shares, strict=True):
+        mean = [sum(X[i][a] for i in own) / len(own) for a in range(len(X[0]))] if own else []
+        for i, j in itertools.combinations(range(len(own)), 2):
+            left, right = own[j], own[i]
+            rows.append(pair_row(groups, X[left], X[right], mean))
+            targets.append(target(left, right))
+            counts.append(share * weights[left] * weights[right] / math.comb(len(own), 2))
+    return np.array(rows), np.array(targets), np.array(counts)
+
+
+def weighted_ridge(rows, targets, counts, alpha, *, intercept, fit_scale):
+    """Least squares with alpha/2 |w|^2 on scaled features, as one long system; weights and intercept."""
+    share = counts / counts.sum()
+    means = share @ rows if intercept else 0 * rows[0]
+    spread = np.sqrt(share @ (rows - means) ** 2)
+    scale = np.where(fit_scale & (spread > 1e-9), spread, 1.0)
+    table = np.column_stack((rows / scale, np.full(len(rows), float(intercept))))
+    penalty = np.sqrt(alpha / 2) * np.eye(len(scale), len(scale) + 1)
+    roots = np.sqrt(counts)
+    system = np.vstack((table * roots[:, None], penalty))
+    solution = np.linalg.lstsq(system, np.r_[targets * roots, 0 * scale], rcond=None)[0]
+    return solution[:-1] / scale, solution[-1]
+
+
+# ---------------------------------------------------------------- rank aggregation
+
+
+def ballot_preferences(ballot, items, *, unranked_last=False):
+    """All (better, worse) of one ballot, which is a list of tied groups, best first."""
+    named = [item for group in ballot for item in group]
+    groups = [*ballot, [item for item in items if item not in named]] if unranked_last else ballot
+    return [
+        (better, worse)
+        for place, group in enumerate(groups)
+        for lower in groups[place + 1 :]
+        for better in group
+        for worse in lower
+    ]
+
+
+def disagreement(order, preferences):
+    """Weight of the preferences (better, worse, weight) that an order overrules."""
+    return math.fsum(w for better, worse, w in preferences if order.index(better) > order.index(worse))
+
+
+def least_disagreement(items, preferences):
+    """Kemeny's optimum: over all orders."""
+    return min(disagreement(order, preferences) for order in itertools.permutations(items))
+
+
+def net_preference(one, other, preferences):
+    """Weight for one above the other, less the weight against."""
+    for_it = math.fsum(w for better, worse, w in preferences if (better, worse) == (one, other))
+    return for_it - math.fsum(w for better, worse, w in preferences if (better, worse) == (other, one))
+
+
+def majority_cycles(items, preferences, length):
+    """All sequences of so many items, each preferred to the next, and the last to the first, by majority."""
+    for cycle in itertools.permutations(items, length):
+        pairs = zip(cycle, cycle[1:] + cycle[:1], strict=True)
+        if all(net_preference(one, other, preferences) > 0 for one, other in pairs):
+            yield cycle
+
+
+# ---------------------------------------------------------------- loss matrices and low-rank surrogates
+
+
+def order_losses(value_of_order, labels, n_items, *, gain=True):
+    """Row by row what every order loses: gains are subtracted from 1, or from the largest if that is more."""
+    orders = list(itertools.permutations(range(n_items)))
+    values = [[value_of_order(label, list(order)) or 0.0 for order in orders] for label in labels]
+    top = max(1.0, *(max(row) for row in values))
+    return np.array([[top - value if gain else value for value in row] for row in values])
+
+
+def exact_rank(matrix):
+    """Rank of a matrix of whole numbers or fractions, by elimination without rounding."""
+    rows = [[Fraction(entry) for entry in row] for row in matrix]
+    rank = 0
+    for column in range(len(rows[0])):
+        pivot = next((r for r in range(rank, len(rows)) if rows[r][column] != 0), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        for r in range(rank + 1, len(rows)):
+            factor = rows[r][column] / rows[rank][column]
+            rows[r] = [a - factor * b for a, b in zip(rows[r], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+def doubly_centred(matrix):
+    """Fractions less the mean of each row and each column, plus the mean of all."""
+    rows = [[Fraction(entry) for entry in row] for row in matrix]
+    n, k = len(rows), len(rows[0])
+    row_means = [sum(row) / k for row in rows]
+    column_means = [sum(row[t] for row in rows) / n for t in range(k)]
+    mean = sum(row_means) / n
+    return [[rows[y][t] - row_means[y] - column_means[t] + mean for t in range(k)] for y in range(n)]
+
+
+def decision_regret(losses, probs, decision):
+    """Expected loss of a decision beyond that of the best one, for one distribution of the labels."""
+    expected = [
+        math.fsum(p * row[t] for p, row in zip(probs, losses, strict=True)) for t in range(len(losses[0]))
+    ]
+    return expected[decision] - min(expected)
+
+
+# ---------------------------------------------------------------- decoders of pair matrices
+
+
+@functools.cache
+def order_places(n):
+    """The places of the items in every order, one order a row."""
+    return np.array(list(itertools.permutations(range(1, n + 1))), dtype=np.float64).reshape(-1, n)
+
+
+def pair_precisions(u, places):
+    """Sum over i >= j of u[i][j] / max(place of i, place of j), for each row of places."""
+    n = len(u)
+    terms = (u[i][j] / np.maximum(places[:, i], places[:, j]) for i in range(n) for j in range(n) if i >= j)
+    return sum(terms, np.zeros(len(places)))
+
+
+def pair_disagreements(u, places):
+    """Sum of u[i][j] over the pairs with i placed after j, for each row of places."""
+    n = len(u)
+    terms = (u[i][j] * (places[:, i] > places[:, j]) for i in range(n) for j in range(n) if i != j)
+    return sum(terms, np.zeros(len(places)))
+
+
+def forward_order(n, edges):
+    """The topological order that takes the smallest free item first; None if the edges form a cycle."""
+    order, left = [], set(range(n))
+    while left:
+        free = [i for i in sorted(left) if not any(tail in left and head == i for tail, head in edges)]
+        if not free:
+            return None
+        order.append(free[0])
+        left.remove(free[0])
+    return order
+
+
+def edge_deletion(u):
+    """Algorithm 1 of Ramaswamy et al. (2013), edge by edge; equal weights by (i, j)."""
+    n = len(u)
+    weights = {(i, j): u[i][j] - u[j][i] for i in range(n) for j in range(n) if u[i][j] > u[j][i]}
+    edges = sorted(weights, key=lambda edge: (weights[edge], edge))
+    while (order := forward_order(n, edges)) is None:
+        del edges[0]
+    return order
+
+
+def insertions(order):
+    """All orders that differ in the place of one item."""
+    for start, end in itertools.product(range(len(order)), repeat=2):
+        moved = [item for place, item in enumerate(order) if place != start]
+        moved.insert(end, order[start])
+        yield moved

@@ -72,7 +72,8 @@ class Decoded:
 
 def check_square(u: ArrayLike, name: str = "u") -> FloatArray:
     """Give a square matrix of finite numbers, whose differences and sums are finite too."""
-    matrix = np.asarray(check_features(u, name), dtype=np.float64)
+    read = check_features(u, name)
+    matrix = np.asarray(read.toarray() if hasattr(read, "toarray") else read, dtype=np.float64)
     n = len(matrix)
     if matrix.shape != (n, n):
         raise ShapeError(name, matrix.shape, "a square matrix: one row and one column per item")

@@ -14,6 +14,7 @@ from concordant.types import FloatArray, IntArray
 __all__ = ["rounds"]
 
 VIOLATED = 1e-5  # a cut that is missed by less is left alone
+ROUNDING = 1e-3  # of the grain: far more than the tolerances of HiGHS can make of it
 CUTS_PER_ITEM = 20  # at most, in a round: more slow the program down, fewer make more rounds
 
 
@@ -73,7 +74,7 @@ class Program:
             return None
         least = found + self.level
         if self.grain:  # values are multiples of the grain
-            least = math.ceil(least / self.grain - 1e-6) * self.grain
+            least = math.ceil(least / self.grain - ROUNDING) * self.grain
         return least * self.scale
 
     def interrupt_late(self, event: Any) -> None:
