@@ -13,7 +13,7 @@ LAYERS = [  # lowest first
     {"supervision"},
     {"metrics", "surrogates", "scorers", "decoders"},
     {"solvers", "theory"},
-    {"rankers", "comparer", "ratings", "objectives"},
+    {"rankers", "aggregation", "comparer", "ratings", "objectives"},
     {"evaluation", "persistence"},
     {"cli", "__main__"},
 ]

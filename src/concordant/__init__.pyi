@@ -4,6 +4,8 @@ from . import metrics as metrics
 from . import solvers as solvers
 from . import surrogates as surrogates
 from . import theory as theory
+from .aggregation import Aggregate as Aggregate
+from .aggregation import aggregate as aggregate
 from .exceptions import ConcordantError as ConcordantError
 from .exceptions import GuaranteeWarning as GuaranteeWarning
 from .metrics import Convention as Convention

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from concordant.cli import bounds, datasets, demo, evaluate, explain, reproduce
+from concordant.cli import aggregate, bounds, datasets, demo, evaluate, explain, reproduce
 from concordant.cli.output import examples, show_error
 from concordant.exceptions import ConcordantError
 
@@ -71,6 +71,7 @@ def concordant(
 
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=aggregate.EXAMPLES)(aggregate.aggregate)
 app.command(epilog=datasets.EXAMPLES)(datasets.datasets)
 app.command(epilog=bounds.EXAMPLES)(bounds.bounds)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
