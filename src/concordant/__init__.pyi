@@ -35,5 +35,6 @@ from .supervision.readers import read_table as read_table
 from .supervision.readers import write_letor as write_letor
 from .supervision.readers import write_qrels as write_qrels
 from .supervision.readers import write_run as write_run
+from .surrogates import LowRankSurrogate as LowRankSurrogate
 
 __version__: str
