@@ -15,6 +15,7 @@ from .metrics import standardize as standardize
 from .rankers import LinearRanker as LinearRanker
 from .rankers import LinearRankerCV as LinearRankerCV
 from .rankers import MaxMarginRanker as MaxMarginRanker
+from .rankers import PairRanker as PairRanker
 from .rankers import listwise_hinge as listwise_hinge
 from .supervision import datasets as datasets
 from .supervision import synthetic as synthetic

@@ -80,9 +80,7 @@ def chosen(
     parents, items = np.nonzero(~layer.inside & (layer.waits == 0))
     gains = layer.values[parents] + (layer.sums[parents, items] + u[items, items]) / place
     keys = layer.keys[parents] ^ numbers[items]
-    best_first = np.lexsort((-gains, keys))
-    first = np.r_[True, np.diff(keys[best_first]) != 0]
-    kept = best_first[first]
+    kept = best_of_each(keys, gains)
     if len(kept) <= width:
         return parents[kept], items[kept], False
     # What the items left will gain from those in the set, at the mean rate of the places left.
@@ -93,6 +91,20 @@ def chosen(
     hope = gains[kept] + rate * (cut - u[within, within])
     top = kept[np.argpartition(-hope, width)[:width]]
     return parents[top], items[top], True
+
+
+def best_of_each(keys: NDArray[np.uint64], gains: FloatArray) -> IntArray:
+    """Give where each key has its largest gain, once.
+
+    >>> best_of_each(np.array([7, 5, 7, 5], dtype=np.uint64), np.array([1.0, 2.0, 3.0, 2.0])).tolist()
+    [1, 2]
+    """
+    order = np.argsort(keys)  # several times faster than a sort by key and gain
+    starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) != 0])
+    sizes = np.diff(np.r_[starts, len(order)])
+    group = np.repeat(np.arange(len(starts)), sizes)
+    best = np.flatnonzero(gains[order] == np.repeat(np.maximum.reduceat(gains[order], starts), sizes))
+    return order[best[np.flatnonzero(np.diff(group[best], prepend=-1))]]
 
 
 def grown(

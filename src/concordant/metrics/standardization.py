@@ -93,7 +93,7 @@ def standardize(
 
 
 def usable_targets(
-    metric: Metric, labels: Any, queries: Queries, assume: str | None = None
+    metric: Metric, labels: Any, queries: Queries, assume: str | None = None, f: Family | None = None
 ) -> tuple[FloatArray, str]:
     """Give targets >= 0 by sorted row to train on, and what the consistency of training on them rests on.
 
@@ -102,7 +102,7 @@ def usable_targets(
 
     Parameters
     ----------
-    metric, assume
+    metric, assume, f
         As for `standardize`.
     labels
         What `metric.read_labels(y)` gives.
@@ -119,11 +119,11 @@ def usable_targets(
     >>> usable_targets(chosen, chosen.read_labels([4, 0, 1]), queries)
     (array([0.9375, 0.    , 0.0625]), 'nothing')
     """
-    check_assumption(assume)
+    check_assumption(assume, f)
     try:
-        return metric.standardize(labels, queries), EVERY
+        return metric.standardize_under(None, labels, queries, f), EVERY
     except NoStandardizationError:
         condition = assume or next(iter(metric.conditional(labels)), None)
         if condition is None:
             return metric.stand_in(labels, queries), NOTHING
-        return metric.standardize_under(condition, labels, queries), condition
+        return metric.standardize_under(condition, labels, queries, f), condition

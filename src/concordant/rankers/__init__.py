@@ -3,6 +3,7 @@
 from concordant.rankers.linear import LinearRanker
 from concordant.rankers.linear_cv import LinearRankerCV
 from concordant.rankers.maxmargin import MaxMarginRanker
+from concordant.rankers.pairs import PairRanker
 from concordant.rankers.recipe import listwise_hinge
 
-__all__ = ["LinearRanker", "LinearRankerCV", "MaxMarginRanker", "listwise_hinge"]
+__all__ = ["LinearRanker", "LinearRankerCV", "MaxMarginRanker", "PairRanker", "listwise_hinge"]

@@ -1,4 +1,4 @@
-"""What every ranker does with its scores: predict, rank, score, explain."""
+"""What rankers share: the checks of their data, and what the linear ones do with their scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from concordant.solvers import Solution
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["LinearModel", "PairExplanation"]
+__all__ = ["LinearModel", "PairExplanation", "Ranker", "mean_score"]
 
 FAR = 1e-3  # a share of the objective that is worth a warning where no step lowers it
 
@@ -53,10 +53,9 @@ class PairExplanation:
         return "\n".join(lines + ([f"{len(rest)} more: {rest.sum():+.6g}"] if rest.size else []))
 
 
-class LinearModel(BaseEstimator):  # type: ignore[misc]
-    """Scores X @ coef_, and what follows from them."""
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """What every ranker asks of its data, and how it is scored; a subclass ranks."""
 
-    coef_: FloatArray
     metric: Any
 
     # qid and the weights go wherever fit and score are called, unless a caller says otherwise.
@@ -82,6 +81,38 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
 
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike = None,
+        sample_weight: ArrayLike = None,
+        query_weight: ArrayLike = None,
+    ) -> float:
+        """Mean of the metric over queries; losses come negated, so that higher is better.
+
+        Parameters
+        ----------
+        X, y, qid, query_weight
+            As for `fit`.
+        sample_weight
+            Not used: a metric counts queries. It stands here because scikit-learn's `Pipeline.score` asks its
+            last step for it, given or not.
+        """
+        del sample_weight
+        return mean_score(read_metric(self.metric), y, self.scores_to_rank(X, qid), qid, query_weight)
+
+    def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
+        """One score per row, such that sorting each query by them gives the ranking."""
+        raise NotImplementedError
+
+
+class LinearModel(Ranker):
+    """Scores X @ coef_, and what follows from them."""
+
+    coef_: FloatArray
+
     def adopt(self, solution: Solution, problem: Problem) -> Self:
         """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned."""
         from sklearn.exceptions import ConvergenceWarning
@@ -105,31 +136,14 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         return LinearScorer(self.checked_features(X, reset=False)).all_scores(self.coef_)
 
+    def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
+        """The scores, whatever the queries."""
+        del qid
+        return self.predict(X)
+
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Give the place of each row in its query, 1 the best; equal scores keep their order."""
         return positions(self.predict(X), qid=qid)
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike = None,
-        sample_weight: ArrayLike = None,
-        query_weight: ArrayLike = None,
-    ) -> float:
-        """Mean of the metric over queries; losses come negated, so that higher is better.
-
-        Parameters
-        ----------
-        X, y, qid, query_weight
-            As for `fit`.
-        sample_weight
-            Not used: a metric counts queries. It stands here because scikit-learn's `Pipeline.score` asks its
-            last step for it, given or not.
-        """
-        del sample_weight
-        return mean_score(read_metric(self.metric), y, self.predict(X), qid, query_weight)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> PairExplanation:
         """Give each feature's contribution to the score of `a` less that of `b`.

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from concordant.exceptions import ParameterError, ShapeError
-from concordant.metrics.conditions import check_assumption
+from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel
@@ -54,6 +54,9 @@ class LinearRanker(LinearModel):
     assume
         Condition on the labels under which the metric has a standardization (see `cc.standardize`); without
         it a metric that needs one gives a warning.
+    f
+        Of assume="P_f", on preferences: `f(better, worse, weights, n_items)` gives one number per item of a
+        query, on which the ranker is trained (see `cc.standardize`). None: the net weights.
     solver
         "lbfgs", "newton", "sgd" (over whole queries, averaged), or "bundle", which is for losses with
         corners.
@@ -116,6 +119,7 @@ class LinearRanker(LinearModel):
         *,
         fit_scale: bool = True,
         assume: str | None = None,
+        f: Family | None = None,
         solver: str = "lbfgs",
         tol: float = 1e-6,
         max_iter: int | None = None,
@@ -129,6 +133,7 @@ class LinearRanker(LinearModel):
         self.alpha = alpha
         self.fit_scale = fit_scale
         self.assume = assume
+        self.f = f
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -179,7 +184,7 @@ class LinearRanker(LinearModel):
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", self.callback, "a function of a Step, or None")
         check_seed(self.random_state)
-        check_assumption(self.assume)
+        check_assumption(self.assume, self.f)
         metric = read_metric(self.metric)
         surrogate = self.chosen(metric)
         solver_for(self.solver, surrogate, self.alpha)
@@ -204,7 +209,7 @@ class LinearRanker(LinearModel):
         features = self.checked_features(X, reset=True)
         queries = Queries.of(qid, features.shape[0], "X")
         with naming_query(qid):
-            labels, basis = training_labels(metric, surrogate, y, queries, self.assume)
+            labels, basis = training_labels(metric, surrogate, y, queries, self.assume, self.f)
         shares, weights = row_weights(sample_weight, query_weight, queries)
         ordered, offsets = queries.gather(features), queries.offsets
         scale = feature_scale(ordered, offsets, shares) if self.fit_scale else np.ones(ordered.shape[1])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from concordant.exceptions import ParameterError
+from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
 from concordant.rankers.base import LinearModel, mean_score
 from concordant.rankers.folds import Rows, row_splits
@@ -40,7 +41,7 @@ class LinearRankerCV(LinearModel):
 
     Parameters
     ----------
-    metric, surrogate, fit_scale, assume, solver, tol, max_iter, random_state
+    metric, surrogate, fit_scale, assume, f, solver, tol, max_iter, random_state
         As for `LinearRanker`.
     alphas
         Penalties to try.
@@ -88,6 +89,7 @@ class LinearRankerCV(LinearModel):
         cv: Any = 5,
         fit_scale: bool = True,
         assume: str | None = None,
+        f: Family | None = None,
         solver: str = "lbfgs",
         tol: float = 1e-6,
         max_iter: int | None = None,
@@ -100,6 +102,7 @@ class LinearRankerCV(LinearModel):
         self.cv = cv
         self.fit_scale = fit_scale
         self.assume = assume
+        self.f = f
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

@@ -90,6 +90,7 @@ class MaxMarginRanker(LinearRanker):
     # What the parent reads and this ranker leaves no choice about.
     solver = "bundle"
     assume = None
+    f = None
     random_state = 0
 
     def __init__(  # each parameter is this ranker's own: the parent's are not all its

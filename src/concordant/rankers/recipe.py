@@ -8,6 +8,7 @@ from typing import Any
 
 from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
+from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.metrics.standardization import EVERY, NOTHING, usable_targets
@@ -58,12 +59,19 @@ def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
 
 
 def training_labels(
-    metric: Metric, loss: Surrogate, y: Any, queries: Queries, assume: str | None
+    metric: Metric,
+    loss: Surrogate,
+    y: Any,
+    queries: Queries,
+    assume: str | None,
+    f: Family | None = None,
 ) -> tuple[FloatArray, str]:
     """Give what the surrogate reads, by sorted row, and what its consistency with the metric rests on."""
     read: Callable[[Any, Surrogate], Any] | None = {"grades": graded, "positions": permuted}.get(loss.reads)
     labels = metric.read_labels(y) if read is None else read(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
+    if f is not None and read is not None:
+        raise ParameterError("f", f, f"left out: {loss.name} reads the labels, not their standardization")
     if loss.reads == "grades":
         order = isinstance(labels, Permutations)
         return labels.grades(queries) if order else queries.gather(labels.values), NOTHING
@@ -72,7 +80,7 @@ def training_labels(
         if assume != basis:
             warn_of(metric, basis)
         return labels.grouped(queries).astype(float), basis
-    targets, basis = usable_targets(metric, labels, queries, assume)
+    targets, basis = usable_targets(metric, labels, queries, assume, f)
     if basis != EVERY and assume is None:
         warn_of(metric, basis)
     return targets, basis if loss.order_preserving or loss.needs_positive else NOTHING

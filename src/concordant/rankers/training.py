@@ -18,7 +18,17 @@ from concordant.surrogates import Surrogate
 from concordant.surrogates.surrogate import Loss
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["SOLVERS", "Problem", "feature_scale", "query_weights", "row_weights", "solver_for"]
+__all__ = [
+    "SOLVERS",
+    "Problem",
+    "feature_scale",
+    "label_weights",
+    "n_informative",
+    "query_shares",
+    "query_weights",
+    "row_weights",
+    "solver_for",
+]
 
 SOLVERS: dict[str, Callable[..., Solution]] = {"lbfgs": lbfgs, "newton": newton, "sgd": sgd, "bundle": bundle}
 
@@ -84,17 +94,28 @@ def row_weights(
     sample_weight: ArrayLike, query_weight: ArrayLike, queries: Queries
 ) -> tuple[FloatArray, FloatArray]:
     """Give the share of each query in the mean, and the weight of each sorted row in it."""
+    shares = query_shares(query_weight, queries)
+    rows = np.repeat(shares, queries.sizes)
+    return shares, rows if sample_weight is None else rows * label_weights(sample_weight, queries)
+
+
+def query_shares(query_weight: ArrayLike, queries: Queries) -> FloatArray:
+    """Give the share of each query in the mean."""
     per_query = query_weights(query_weight, queries)
     per_query = per_query / per_query.max(initial=0.0)  # so that huge and tiny ones can be added
-    shares = per_query / per_query.sum()
-    rows = np.repeat(shares, queries.sizes)
+    shares: FloatArray = per_query / per_query.sum()
+    return shares
+
+
+def label_weights(sample_weight: ArrayLike, queries: Queries) -> FloatArray:
+    """Give the weight of each sorted row's label."""
     if sample_weight is None:
-        return shares, rows
+        return np.ones(queries.n_rows)
     given = check_nonnegative(sample_weight, "sample_weight", "row")
     check_lengths("X", queries.n_rows, sample_weight=given)
     if not given.any():
         raise ParameterError("sample_weight", "all zero", "positive for at least one row")
-    return shares, rows * queries.gather(given)
+    return queries.gather(given)
 
 
 def n_informative(labels: FloatArray, offsets: IntArray, shares: FloatArray) -> int:
