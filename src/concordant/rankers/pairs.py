@@ -60,12 +60,12 @@ class PairRanker(Ranker):
         items, one row per pair, which gives one row of numbers per pair, the same (ap) or the negative (pd)
         with the items exchanged.
 
-        - ap: "sum" x_i + x_j, "product" x_i x_j, "absdiff" |x_i - x_j|, feature by feature; "context" the
+        - ap: "sum" x_i + x_j, "product" x_i x_j, "absdiff" abs(x_i - x_j), feature by feature; "context" the
           query's means (its level, of pairs and items, moves no item but frees the other weights of it);
           "cross" x_ia x_jb + x_ib x_ja for any two features a, b: with "product" the full bilinear form.
           "auto" is the first three.
         - pd: "difference" x_i - x_j, the only group that cannot express a cycle; "signed_square"
-          (x_i - x_j) |x_i - x_j|; "context" (x_i - x_j) times the query's mean; "cross"
+          (x_i - x_j) abs(x_i - x_j); "context" (x_i - x_j) times the query's mean; "cross"
           x_ia x_jb - x_ib x_ja. "auto" is the first three.
     decoder
         "auto": the best order, proven where that can be done (see `decoders.average_precision` and

@@ -109,7 +109,7 @@ class Moments:
 
 
 def ridge(moments: Moments, alpha: float) -> Solution:
-    """Minimise the weighted sum of squared errors plus alpha/2 |w|^2; an intercept is not penalised.
+    """Minimise the weighted sum of squared errors plus alpha/2 times w @ w; an intercept is not penalised.
 
     The solution is exact up to rounding. Without a penalty, or with one that rounding hides, it is the
     shortest of the best ones.

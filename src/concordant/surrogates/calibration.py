@@ -28,13 +28,13 @@ REFERENCE = "Ramaswamy, Agarwal and Tewari (2013), Theorem 3, with costs and lev
 class Calibration:
     """The smaller the regret of a surrogate, the smaller that of the decoded prediction, by a known factor.
 
-    For labels with probabilities p, let U = sum_y p_y targets[y]. The mean of |u - targets[y]|² exceeds its
-    least value by |u - U|², the surrogate regret. Let t be decoded from u, and t* be best. If the losses are
-    <targets[y], directions[t]> + costs[t] + levels[y], t is worse than t* by
+    For labels with probabilities p, let U = sum_y p_y targets[y]. The mean squared distance of u from
+    targets[y] exceeds its least value by that of u from U, the surrogate regret. Let t be decoded from u, and
+    t* be best. If the losses are <targets[y], directions[t]> + costs[t] + levels[y], t is worse than t* by
 
         <U, directions[t] - directions[t*]> + costs[t] - costs[t*]
         <= <U - u, directions[t] - directions[t*]>        (t has the least <u, directions> + costs)
-        <= |u - U| * diameter                             (Cauchy and Schwarz).
+        <= (distance of u from U) * diameter              (Cauchy and Schwarz).
 
     Where they are so only up to `residual`, either expected loss is off by that at most: it is added twice.
     The square root is concave: the bound holds for means over instances, too.
@@ -51,7 +51,7 @@ class Calibration:
         Rank of the losses as they are, at the same cut; the theorem as published needs that many numbers, or
         one less by its constant.
     residual
-        Largest |losses - what the parts make up|.
+        Largest difference between the losses and what the parts make up.
     diameter
         Largest distance between two directions; above 10,000 predictions twice the largest distance from
         their mean, which is no less.
@@ -95,7 +95,7 @@ class Calibration:
         Parameters
         ----------
         surrogate_regret
-            A number >= 0, or a column of them: mean of |u - targets[y]|² beyond its least.
+            A number >= 0, or a column of them: mean squared distance of u from targets[y] beyond its least.
         """
         given = check_nonnegative(np.atleast_1d(surrogate_regret), "surrogate_regret", "row")
         bound: FloatArray = self.diameter * np.sqrt(given) + 2.0 * self.residual

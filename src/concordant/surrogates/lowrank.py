@@ -178,7 +178,7 @@ class LowRankSurrogate:
         return made
 
     def __call__(self, u: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Give |u - targets[y]|² of each row, and its gradient.
+        """Give the squared distance of u from targets[y], row by row, and its gradient.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class LowRankSurrogate:
         return regret
 
     def surrogate_regret(self, probs: ArrayLike, u: ArrayLike) -> FloatArray:
-        """Give the expected surrogate beyond its least value, |u - E targets[y]|²; parameters as `regret`."""
+        """Give the expected surrogate beyond its least value; parameters as `regret`."""
         outputs = self.read_outputs(u)
         shares = check_probabilities(probs, (len(outputs), self.n_labels))
         beyond: FloatArray = ((outputs - shares @ self.targets) ** 2).sum(axis=1)
