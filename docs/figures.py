@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
+from concordant.evaluation import exactness
 from concordant.evaluation.consistency import Consistency, Curve, run
-from concordant.evaluation.plots import STYLES, Decades
+from concordant.evaluation.plots import Decades, style_of
 from concordant.theory.bounds import Bound, bipartite, listwise
 
 HERE = Path(__file__).resolve().parent
-MARKERS = {"circle-open": ("o", 8), "square-open": ("s", 6), "diamond": ("D", 3.5)}
+MARKERS = {
+    "circle": ("o", 4),
+    "circle-open": ("o", 8),
+    "square-open": ("s", 6),
+    "triangle-up-open": ("^", 11),
+    "diamond": ("D", 3.5),
+}
 DASHES = {"solid": "-", "dash": "--"}
 VERSIONS = {
     "published": ("#D55E00", "--"),
@@ -23,7 +29,7 @@ QUERIES = [10 ** (place / 4) for place in range(4, 29)]
 
 
 def consistency(result: Consistency, path: Path) -> None:
-    """Draw a panel per population: the picture of `concordant reproduce consistency --output`."""
+    """Draw a panel per population: the picture of `concordant reproduce ... --output`."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -43,16 +49,16 @@ def consistency(result: Consistency, path: Path) -> None:
         panel.set_ylim(axis.floor / 1.4, axis.top)
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("NDCG regret")
+    panels[0].set_ylabel(f"{result.metric.upper()} regret")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 
 def draw(panel: Any, curve: Curve, axis: Decades) -> None:
     """Draw one curve, its band and its limit."""
-    style = STYLES[curve.method]
+    style = style_of(curve.method)
     marker, size = MARKERS[style.marker]
-    inside = style.colour if math.isclose(size, 3.5) else "none"
+    inside = "none" if style.marker.endswith("-open") else style.colour
     low, mean, high = ([axis.place(value) for value in row] for row in (curve.low, curve.mean, curve.high))
     panel.fill_between(curve.n_queries, low, high, color=style.colour, alpha=0.1, linewidth=0)
     if curve.limit > 0.0:
@@ -106,3 +112,5 @@ def draw_bounds(panel: Any, found: list[Bound]) -> None:
 if __name__ == "__main__":
     bounds(HERE / "bounds.svg")
     consistency(run(), HERE / "consistency.svg")
+    for metric in exactness.METHODS:
+        consistency(exactness.run(metric), HERE / f"exactness-{metric}.svg")

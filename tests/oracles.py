@@ -1059,3 +1059,37 @@ def insertions(order):
         moved = [item for place, item in enumerate(order) if place != start]
         moved.insert(end, order[start])
         yield moved
+
+
+# ---------------------------------------------------------------- conditions on matrices of expectations
+
+
+def shared_relevance_means(labels, probs):
+    """u[i][j] = E[y_i y_j / sum(y)] of binary labels; exact where the probabilities are fractions."""
+    items = range(len(labels[0]))
+    return [
+        [mean_over(labels, probs, lambda y: Fraction(y[i] * y[j], sum(y) or 1)) for j in items]  # noqa: B023
+        for i in items
+    ]
+
+
+def matrix_reinforces(u):
+    """P_reinforce, read off the matrix u."""
+    n = len(u)
+    return all(
+        u[i][i] - u[j][j] >= sum(max(u[j][g] - u[i][g], 0) for g in range(n) if g not in (i, j))
+        for i, j in itertools.permutations(range(n), 2)
+        if u[i][i] >= u[j][j]
+    )
+
+
+def has_no_cycle(d):
+    """No two or more items, each with d > 0 towards the next and the last towards the first."""
+    edges = [(i, j, d[i][j]) for i, j in itertools.permutations(range(len(d)), 2) if d[i][j] > 0]
+    lengths = range(2, len(d) + 1)
+    return not any(cycle for length in lengths for cycle in majority_cycles(range(len(d)), edges, length))
+
+
+def with_positive_part(d):
+    """One graph whose net weights are d: for the conditions that read graphs."""
+    return [[max(number, 0) for number in row] for row in d]

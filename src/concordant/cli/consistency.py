@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from concordant.evaluation.consistency import Consistency
 
-__all__ = ["EXAMPLES", "consistency"]
+__all__ = ["EXAMPLES", "QUICK_SEEDS", "SEEDS", "Output", "QuickRun", "Seeds", "consistency", "present"]
 
 EXAMPLES = examples(
     "concordant reproduce consistency --quick",
@@ -22,27 +22,32 @@ EXAMPLES = examples(
 )
 QUICK_SEEDS, SEEDS = 5, 50
 REMARKS = (
-    "mean exact NDCG regret over {seeds} training sets; a penalty of 1 / (training queries)",
+    "mean exact {metric} regret over {seeds} training sets; a penalty of 1 / (training queries)",
     "expected loss: the limit of infinitely many training queries",
 )
 
 
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE.html", help="Write the curves as a plot to this file."),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help=f"Training sets of each size. Default: {SEEDS}, or {QUICK_SEEDS} with --quick.",
+        show_default=False,
+    ),
+]
+QuickRun = Annotated[bool, typer.Option("--quick", metavar="", help="Few sizes, few seeds.")]
+
+
 def consistency(
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.html", help="Write the curves as a plot to this file."),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help=f"Training sets of each size. Default: {SEEDS}, or {QUICK_SEEDS} with --quick.",
-            show_default=False,
-        ),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", metavar="", help="Few sizes, few seeds.")] = False,
+    output: Output = None,
+    seeds: Seeds = None,
+    quick: QuickRun = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -54,6 +59,11 @@ def consistency(
     n_seeds = seeds or (QUICK_SEEDS if quick else SEEDS)
     with progress("Starting", total=3 * len(METHODS), quiet=quiet) as step:
         result = run(sizes=QUICK_SIZES if quick else SIZES, n_seeds=n_seeds, step=step)
+    present(result, output, as_json=as_json, quiet=quiet)
+
+
+def present(result: Consistency, output: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Write the plot, if asked for, and print the numbers."""
     if output is not None:
         from concordant.evaluation.plots import plot_consistency
 
@@ -64,7 +74,8 @@ def consistency(
     tables = regret_tables(result)
     for table in tables[:-1]:
         show(table)
-    show(tables[-1], [] if quiet else [line.format(seeds=n_seeds) for line in REMARKS])
+    remarks = [line.format(metric=result.metric.upper(), seeds=result.n_seeds) for line in REMARKS]
+    show(tables[-1], [] if quiet else remarks)
 
 
 def check_output(output: Path) -> None:

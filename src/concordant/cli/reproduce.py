@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from concordant.cli import bounds_simulation, buffoni, consistency, maxmargin
+from concordant.cli import bounds_simulation, buffoni, consistency, exactness, maxmargin
 
 __all__ = ["app"]
 
@@ -19,4 +19,5 @@ def reproduce() -> None:
 app.command("bounds", epilog=bounds_simulation.EXAMPLES)(bounds_simulation.bounds)
 app.command(epilog=buffoni.EXAMPLES)(buffoni.buffoni)
 app.command(epilog=consistency.EXAMPLES)(consistency.consistency)
+app.command(epilog=exactness.EXAMPLES)(exactness.exactness)
 app.command(epilog=maxmargin.EXAMPLES)(maxmargin.maxmargin)

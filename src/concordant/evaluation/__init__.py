@@ -4,6 +4,6 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["consistency", "plots", "populations", "reproduction", "significance"],
+    submodules=["consistency", "exactness", "plots", "populations", "reproduction", "significance"],
     submod_attrs={"significance": ["Comparison", "Paired", "against_best", "holm", "paired"]},
 )

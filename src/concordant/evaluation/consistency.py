@@ -21,7 +21,6 @@ from concordant._segments import one_blas_thread
 from concordant.evaluation.populations import Outcomes, Population, exhibited, misspecified, typical
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.rankers.linear import LinearRanker
-from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.items import check_counts
 from concordant.surrogates import Pairwise, Preorder, Softmax, Squared, Surrogate
 from concordant.theory.regret import regret
@@ -67,7 +66,7 @@ class Curve:
     population, method
         Their names.
     consistent
-        Whether the surrogate is consistent with NDCG.
+        Whether the method is consistent with the metric, whatever the labels.
     n_queries
         Training queries.
     mean, low, high
@@ -98,11 +97,14 @@ class Consistency:
         Name of each population, and what it is.
     n_seeds
         Training sets of each size.
+    metric
+        Whose regret it is.
     """
 
     curves: tuple[Curve, ...]
     about: tuple[tuple[str, str], ...]
     n_seeds: int
+    metric: str = METRIC
 
     def curve(self, population: str, method: str) -> Curve:
         """Give one curve."""
@@ -128,7 +130,7 @@ class Consistency:
     def as_dict(self) -> dict[str, Any]:
         """Give all numbers as plain values."""
         return {
-            "metric": METRIC,
+            "metric": self.metric,
             "n_seeds": self.n_seeds,
             "populations": dict(self.about),
             "curves": [asdict(curve) for curve in self.curves],
@@ -158,16 +160,29 @@ def run(
     step
         Called with a line of text before each curve.
     """
+    chosen = (exhibited(), typical(), misspecified()) if populations is None else tuple(populations)
+    return compared(METRIC, METHODS, fitted_curve, chosen, sizes, n_seeds, step)
+
+
+def compared(
+    metric: str,
+    methods: Iterable[str],
+    fit_curve: Callable[[Population, str, tuple[int, ...], int], Curve],
+    populations: Sequence[Population],
+    sizes: Sequence[int],
+    n_seeds: int,
+    step: Callable[[str], None],
+) -> Consistency:
+    """Give the curve of every method on every population."""
     check_counts(n_seeds=n_seeds, sizes=min(sizes, default=0))
-    chosen = tuple((exhibited(), typical(), misspecified()) if populations is None else populations)
-    if len({one.name for one in chosen}) < len(chosen):
-        raise ParameterError("populations", [one.name for one in chosen], "of different names")
+    if len({one.name for one in populations}) < len(populations):
+        raise ParameterError("populations", [one.name for one in populations], "of different names")
     curves = []
     with one_blas_thread():
-        for population, method in product(chosen, METHODS):
+        for population, method in product(populations, methods):
             step(f"{population.about}: {method}")
-            curves.append(fitted_curve(population, method, tuple(sizes), n_seeds))
-    return Consistency(tuple(curves), tuple((one.name, one.about) for one in chosen), n_seeds)
+            curves.append(fit_curve(population, method, tuple(sizes), n_seeds))
+    return Consistency(tuple(curves), tuple((one.name, one.about) for one in populations), n_seeds, metric)
 
 
 def fitted_curve(population: Population, method: str, sizes: tuple[int, ...], n_seeds: int) -> Curve:
@@ -178,30 +193,27 @@ def fitted_curve(population: Population, method: str, sizes: tuple[int, ...], n_
         scores = fitted(outcomes, surrogate, weights, alpha).predict(population.X).round(DECIMALS)
         return float(regret(METRIC, population.distribution, scores).mean())
 
+    consistent = surrogate.order_preserving or surrogate.needs_positive
+    return Curve(population.name, method, consistent, **measured(exact, outcomes, sizes, n_seeds))
+
+
+def measured(
+    exact: Callable[[FloatArray, float], float], outcomes: Outcomes, sizes: tuple[int, ...], n_seeds: int
+) -> dict[str, Any]:
+    """Give the numbers of a curve; `exact` is the regret of the fit to weighted outcomes, with a penalty."""
     table = np.array([[exact(outcomes.draw(n, seed), 1.0 / n) for seed in range(n_seeds)] for n in sizes])
     low, high = np.percentile(table, BAND, axis=1)
-    return Curve(
-        population=population.name,
-        method=method,
-        consistent=surrogate.order_preserving or surrogate.needs_positive,
-        n_queries=sizes,
-        mean=tuple(table.mean(axis=1).tolist()),
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
-        limit=exact(outcomes.probs, LIMIT_ALPHA),
-    )
+    return {
+        "n_queries": sizes,
+        "mean": tuple(table.mean(axis=1).tolist()),
+        "low": tuple(low.tolist()),
+        "high": tuple(high.tolist()),
+        "limit": exact(outcomes.probs, LIMIT_ALPHA),
+    }
 
 
 def fitted(outcomes: Outcomes, surrogate: Surrogate, weights: FloatArray, alpha: float) -> LinearRanker:
-    """Give the ranker of the weighted queries.
-
-    A query drawn twice is one query of weight 2: the objective is the same, and its cost does not grow with
-    the number of draws.
-    """
-    seen = weights > 0
-    rows = np.repeat(seen, outcomes.sizes)
-    row_weights = np.repeat(weights[seen], outcomes.sizes[seen])
+    """Give the ranker of the weighted queries."""
     # Features stay as they are: their spread over the distinct queries is not that over the draws.
     model = LinearRanker(METRIC, surrogate, alpha, fit_scale=False, tol=TOL, max_iter=2000)
-    queries = Queries.from_sizes(outcomes.sizes[seen])
-    return model.fit(outcomes.X[rows], outcomes.y[rows], qid=queries, query_weight=row_weights)
+    return model.fit(**outcomes.seen(weights))

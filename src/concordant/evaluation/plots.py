@@ -13,10 +13,10 @@ from concordant.evaluation.consistency import Consistency, Curve
 from concordant.exceptions import MissingExtraError
 from concordant.supervision.readers.text import write_atomically
 
-__all__ = ["STYLES", "Decades", "Style", "need_plotly", "plot_consistency"]
+__all__ = ["PAIR_STYLES", "STYLES", "Decades", "Style", "need_plotly", "plot_consistency", "style_of"]
 
 TITLE = "Regret of linear rankers as training queries become many"
-SUBTITLE = "exact NDCG regret: mean and 90% band over {n_seeds} training sets; dotted: the limit"
+SUBTITLE = "exact {metric} regret: mean and 90% band over {n_seeds} training sets; dotted: the limit"
 HEIGHT = 560
 
 
@@ -41,6 +41,19 @@ STYLES: Mapping[str, Style] = {  # colours of Okabe and Ito, told apart by every
     "preorder pairs": Style("#CC79A7", "dash", "square-open", 10),
     "preorder gain": Style("#E69F00", "dash", "diamond", 6),
 }
+PAIR_STYLES: Mapping[str, Style] = {
+    "pairs, exact": Style("#0072B2", "solid", "circle", 8),
+    "pairs, diagonal": Style("#E69F00", "dash", "triangle-up-open", 20),
+    "pairs, edge-deletion": Style("#E69F00", "dash", "triangle-up-open", 20),
+    "items, pairwise": Style("#D55E00", "dash", "circle-open", 15),
+    "items, softmax": Style("#CC79A7", "dash", "square-open", 10),
+    "items, squared": Style("#882255", "dash", "diamond", 6),
+}
+
+
+def style_of(method: str) -> Style:
+    """Give the style of a method, of either experiment."""
+    return {**STYLES, **PAIR_STYLES}[method]
 
 
 @dataclass(frozen=True)
@@ -86,7 +99,7 @@ def plot_consistency(result: Consistency, path: str | Path) -> None:
     Parameters
     ----------
     result
-        What `evaluation.consistency.run` gave.
+        What `evaluation.consistency.run` or `evaluation.exactness.run` gave.
     path
         Where to.
     """
@@ -111,9 +124,9 @@ def consistency_figure(result: Consistency) -> Any:
     ticks = axis.ticks()
     ends = [math.log10(axis.floor) - 0.15, math.log10(axis.top)]
     figure.update_yaxes(type="log", tickvals=list(ticks), ticktext=list(ticks.values()), range=ends)
-    figure.update_yaxes(title="NDCG regret", row=1, col=1)
+    figure.update_yaxes(title=f"{result.metric.upper()} regret", row=1, col=1)
     figure.update_xaxes(type="log", title="training queries", dtick=1, tickformat=",d")
-    subtitle = SUBTITLE.format(n_seeds=result.n_seeds)
+    subtitle = SUBTITLE.format(metric=result.metric.upper(), n_seeds=result.n_seeds)
     figure.update_layout(
         title={"text": f"{TITLE}<br><sub>{subtitle}</sub>", "x": 0.5},
         template="plotly_white",
@@ -128,7 +141,7 @@ def traces(curve: Curve, axis: Decades, *, first: bool) -> list[Any]:
     """Give the band, the limit and the line of a curve; the legend lists it once."""
     from plotly.graph_objects import Scatter
 
-    style, x = STYLES[curve.method], list(curve.n_queries)
+    style, x = style_of(curve.method), list(curve.n_queries)
     shared = {"legendgroup": curve.method, "name": curve.method}
     silent = {**shared, "showlegend": False, "hoverinfo": "skip", "mode": "lines"}
     around = [axis.place(value) for value in (*curve.high, *reversed(curve.low))]

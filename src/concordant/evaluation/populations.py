@@ -1,4 +1,4 @@
-"""Populations of queries whose label distributions are known: what the consistency experiment draws from."""
+"""Populations of queries whose label distributions are known: what experiments draw training queries from."""
 
 from __future__ import annotations
 
@@ -8,11 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from concordant.supervision.labels import Preferences
 from concordant.supervision.queries import Queries
-from concordant.supervision.synthetic import LabelDistribution, grades
+from concordant.supervision.synthetic import LabelDistribution, grades, preferences
+from concordant.supervision.synthetic.distribution import Label
+from concordant.supervision.synthetic.items import Synthetic
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Outcomes", "Population", "exhibited", "misspecified", "one_query", "two_items", "typical"]
+__all__ = [
+    "Outcomes",
+    "OwnPairs",
+    "Population",
+    "company",
+    "exhibited",
+    "incomplete",
+    "misspecified",
+    "one_query",
+    "queries_of_labels",
+    "two_items",
+    "typical",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +41,16 @@ class Population:
     X
         Features, one row per item.
     distribution
-        The labels of each query: its outcomes are grades.
+        The labels of each query: its outcomes are grades or preferences.
+    pairs
+        Features of pairs of items, as `PairRanker` reads them.
     """
 
     name: str
     about: str
     X: FloatArray
     distribution: LabelDistribution
+    pairs: Any = "auto"
 
     def outcomes(self) -> Outcomes:
         """Every query with every label it can have."""
@@ -40,9 +58,9 @@ class Population:
         numbers = np.repeat(np.arange(queries.n_queries), times)
         labels = np.tile(np.arange(times), queries.n_queries)
         rows, sizes = queries.rows(numbers), queries.sizes[numbers]
-        grades: Any = np.stack([np.asarray(label) for label in self.distribution.labels])
+        chosen = np.repeat(labels, sizes) * queries.n_rows + rows
         probs = self.distribution.probs.ravel() / queries.n_queries
-        return Outcomes(self.X[rows], grades[np.repeat(labels, sizes), rows], sizes, probs)
+        return Outcomes(self.X[rows], take(joined(self.distribution.labels), chosen), sizes, probs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +68,7 @@ class Outcomes:
     """Labelled queries, one after another, and the probability of drawing each."""
 
     X: FloatArray
-    y: FloatArray
+    y: FloatArray | Preferences
     sizes: IntArray
     probs: FloatArray
 
@@ -58,6 +76,67 @@ class Outcomes:
         """Give how often each is among `n_queries` independent draws."""
         rng = np.random.default_rng([seed, n_queries])
         return rng.multinomial(n_queries, self.probs / self.probs.sum()).astype(np.float64)
+
+    def seen(self, weights: FloatArray) -> dict[str, Any]:
+        """Give those of positive weight, as the arguments of `fit`.
+
+        A query drawn twice is one query of weight 2: the objective is the same, and its cost does not grow
+        with the number of draws.
+        """
+        kept = weights > 0
+        rows, sizes = np.flatnonzero(np.repeat(kept, self.sizes)), self.sizes[kept]
+        return {
+            "X": self.X[rows],
+            "y": take(self.y, rows),
+            "qid": Queries.from_sizes(sizes),
+            "query_weight": np.repeat(weights[kept], sizes),
+        }
+
+
+def joined(labels: Sequence[Label]) -> FloatArray | Preferences:
+    """Give all labels as one, the rows of each after those of the one before."""
+    graphs = [label for label in labels if isinstance(label, Preferences)]
+    if not graphs:
+        return np.concatenate([np.asarray(label) for label in labels])
+    n_rows, starts = graphs[0].n_rows, np.repeat(np.arange(len(graphs)), [len(one.better) for one in graphs])
+    better, worse, weights = (
+        np.concatenate([getattr(graph, name) for graph in graphs]) for name in ("better", "worse", "weights")
+    )
+    return Preferences(better + n_rows * starts, worse + n_rows * starts, n_rows * len(graphs), weights)
+
+
+def take(y: FloatArray | Preferences, rows: IntArray) -> FloatArray | Preferences:
+    """Give the labels of these rows."""
+    return y.take(rows) if isinstance(y, Preferences) else y[rows]
+
+
+@dataclass(frozen=True)
+class OwnPairs:
+    """Features of pairs where each item has a feature of its own: one for each two items of a query.
+
+    >>> OwnPairs((2, 2))(np.eye(4)[[0, 3]], np.eye(4)[[1, 2]]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+
+    Attributes
+    ----------
+    sizes
+        Items of each query.
+    sign
+        1: the same with the items exchanged; -1: the negative.
+    """
+
+    sizes: tuple[int, ...]
+    sign: float = 1.0
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """One row per pair."""
+        starts = np.cumsum((0, *self.sizes[:-1]))
+        upper = [
+            np.array(np.triu_indices(size, 1)) + start for size, start in zip(self.sizes, starts, strict=True)
+        ]
+        a, b = np.concatenate(upper, axis=1)
+        products: FloatArray = left[:, a] * right[:, b] + self.sign * left[:, b] * right[:, a]
+        return products
 
 
 def exhibited() -> Population:
@@ -77,23 +156,52 @@ def two_items() -> Population:
     return one_query("two_items", "one query of 2 items", ([1, 0], [2, 4]), (0.9, 0.1))
 
 
-def typical() -> Population:
-    """Give twenty random queries of four items; each item has a feature of its own."""
-    toy = grades(n_queries=20, n_items=4, n_features=5, n_labels=4, seed=0)
-    return Population("typical", "20 random queries, a weight per item", np.eye(len(toy.X)), toy.distribution)
+def company() -> Population:
+    """Give the query on which every score of single items fails for AP: an item that is relevant in company.
+
+    Item 2 is relevant with item 1 only, item 3 alone. Item 3 has the larger share of the relevance, but the
+    place after item 1 is worth more to item 2.
+    """
+    labels, probs = ([1, 1, 0], [1, 0, 0], [0, 0, 1]), (0.5, 0.2, 0.3)
+    return one_query("company", "three label vectors, 3 items", labels, probs)
 
 
-def misspecified() -> Population:
+def incomplete() -> Population:
+    """Give the query on which edge deletion and every score of single items fail for PD.
+
+    Two of five annotators put item 2 above 3 and 4, and those above 1; three of five put 3 and 4 above 1, and
+    1 above 2. Either leaves pairs out.
+    """
+    first = Preferences([1, 1, 2, 3], [2, 3, 0, 0], n_rows=4)
+    second = Preferences([2, 3, 0], [0, 0, 1], n_rows=4)
+    return one_query("incomplete", "two kinds of annotators, 4 items", (first, second), (0.4, 0.6))
+
+
+def typical(kind: str = "grades") -> Population:
+    """Give twenty random queries of four items; each item has a feature of its own, and so has each pair."""
+    toy = queries_of_labels(kind, n_queries=20)
+    pairs = OwnPairs((4,) * 20, 1.0 if kind == "grades" else -1.0)
+    about = "20 random queries, a weight per item"
+    return Population("typical", about, np.eye(len(toy.X)), toy.distribution, pairs)
+
+
+def misspecified(kind: str = "grades") -> Population:
     """Give two hundred random queries with five features, which do not tell all about the labels."""
-    toy = grades(n_queries=200, n_items=4, n_features=5, n_labels=4, seed=0)
+    toy = queries_of_labels(kind, n_queries=200)
     return Population("misspecified", "200 random queries, 5 features only", toy.X, toy.distribution)
 
 
+def queries_of_labels(kind: str, n_queries: int) -> Synthetic:
+    """Give random queries of four items with grades or preferences: four labels, five features."""
+    shape: Any = {"n_queries": n_queries, "n_items": 4, "n_features": 5, "n_labels": 4, "seed": 0}
+    return grades(**shape) if kind == "grades" else preferences(**shape)
+
+
 def one_query(
-    name: str, about: str, labels: tuple[Sequence[float], ...], probs: Sequence[float]
+    name: str, about: str, labels: Sequence[Sequence[float] | Preferences], probs: Sequence[float]
 ) -> Population:
     """Give a single query; each item has a feature of its own, so that all scores can be fitted."""
     n_items = len(labels[0])
-    given: Any = labels
+    given: Any = tuple(labels)
     distribution = LabelDistribution(given, np.array([probs]), Queries.from_sizes([n_items]))
-    return Population(name, about, np.eye(n_items), distribution)
+    return Population(name, about, np.eye(n_items), distribution, pairs=("cross",))
