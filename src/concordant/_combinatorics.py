@@ -202,11 +202,14 @@ def by_insertion(u: FloatArray, rates: FloatArray, order: IntArray) -> None:
     """Move single items to better places, in the objective of `best_chain`, until none has one.
 
     A pass over all moves of all items takes O(n^2): a move is a series of swaps of neighbours, and
-    `before[k, i]`, the sum of u[i, j] over the first k items j, makes each a few additions.
+    `before[k, i]`, the sum of u[i, j] over the first k items j, makes each a few additions. Where all rates
+    are equal it is multiplied by 0, and not computed.
     """
     n = len(order)
-    before = np.zeros((n + 1, n))
-    refresh(u, order, 0, n, before)
+    before, columns = np.zeros((n + 1, n)), u.T.copy()
+    even = rates[0] == rates[-1]  # they never rise
+    if not even:
+        refresh(columns, order, 0, n, before)
     since = 0  # items tried since the last move
     start = 0
     while since < n:
@@ -217,18 +220,20 @@ def by_insertion(u: FloatArray, rates: FloatArray, order: IntArray) -> None:
             for k in range(start, end, step):
                 order[k] = order[k + step]
             order[end] = item
-            refresh(u, order, min(start, end), max(start, end), before)
+            if not even:
+                refresh(columns, order, min(start, end), max(start, end), before)
             since = -1
         since += 1
         start = (start + 1) % n
 
 
 @kernel
-def refresh(u: FloatArray, order: IntArray, first: int, last: int, before: FloatArray) -> None:
+def refresh(columns: FloatArray, order: IntArray, first: int, last: int, before: FloatArray) -> None:
     """Add up anew what stands before places `first` + 1 to `last`."""
-    for k in range(first, min(last, len(order))):
+    for k in range(first, last):
+        column, below, above = columns[order[k]], before[k + 1], before[k]
         for i in range(len(order)):
-            before[k + 1, i] = before[k, i] + u[i, order[k]]
+            below[i] = above[i] + column[i]
 
 
 @kernel

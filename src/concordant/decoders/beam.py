@@ -56,12 +56,13 @@ def beam(u: FloatArray, above: BoolArray, width: int) -> tuple[IntArray, bool]:
     n = len(u)
     above = above & ~(above.T & np.tri(n, dtype=bool))
     numbers = np.random.default_rng(0).integers(1, 2**63, n, dtype=np.uint64)
+    rows = u.sum(axis=1) - np.diag(u)
     empty = np.zeros((1, n))
     layer = Layer(empty > 0, empty, above.sum(axis=0)[None, :], np.zeros(1), np.zeros(1, dtype=np.uint64))
     steps: list[tuple[IntArray, IntArray]] = []
     complete = True
     for place in range(1, n + 1):
-        parents, items, dropped = chosen(layer, u, numbers, place, width)
+        parents, items, dropped = chosen(layer, u, rows, numbers, place, width)
         complete &= not dropped
         layer = grown(layer, u, above, numbers, parents, items, place)
         steps.append((parents, items))
@@ -73,7 +74,7 @@ def beam(u: FloatArray, above: BoolArray, width: int) -> tuple[IntArray, bool]:
 
 
 def chosen(
-    layer: Layer, u: FloatArray, numbers: NDArray[np.uint64], place: int, width: int
+    layer: Layer, u: FloatArray, rows: FloatArray, numbers: NDArray[np.uint64], place: int, width: int
 ) -> tuple[IntArray, IntArray, bool]:
     """Give the sets to grow and the items to add: of equal sets the best, then the most promising ones."""
     n = len(u)
@@ -84,7 +85,6 @@ def chosen(
     if len(kept) <= width:
         return parents[kept], items[kept], False
     # What the items left will gain from those in the set, at the mean rate of the places left.
-    rows = u.sum(axis=1) - np.diag(u)
     inner, within = layer.sums[parents[kept], items[kept]], items[kept]
     cut = (layer.sums * ~layer.inside).sum(axis=1)[parents[kept]] + rows[within] - 2.0 * inner
     rate = (1.0 / np.arange(place + 1, n + 1)).mean() if place < n else 0.0
