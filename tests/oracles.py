@@ -885,6 +885,13 @@ def pair_row(groups, left, right, mean):
     return [value for name in groups for value in of[name]]
 
 
+def item_row(groups, item, mean):
+    """Features of one item: its own, their squares, the means, the products of two, as far as groups say."""
+    products = [item[a] * item[b] for a, b in itertools.combinations(range(len(item)), 2)]
+    more = (list(mean) if "level" in groups else []) + (products if "cross" in groups else [])
+    return [*item, *(value**2 for value in item), *more]
+
+
 def shared_relevance(y, i, j):
     """y_i y_j / sum(y) of labels 0 and 1; 0 where none is relevant."""
     return y[i] * y[j] / max(sum(y), 1)
@@ -910,17 +917,24 @@ def pair_table(X, queries, groups, target, shares, weights):
 
 
 def weighted_ridge(rows, targets, counts, alpha, *, intercept, fit_scale):
-    """Least squares with alpha/2 |w|^2 on scaled features, as one long system; weights and intercept."""
+    """Least squares with alpha/2 |w|^2 on scaled features, as one long system; weights and intercept.
+
+    Columns are divided by their lengths, so that none is lost beside a longer one; constant ones are left
+    out.
+    """
     share = counts / counts.sum()
-    means = share @ rows if intercept else 0 * rows[0]
+    means, level = (share @ rows, share @ targets) if intercept else (0 * rows[0], 0.0)
     spread = np.sqrt(share @ (rows - means) ** 2)
-    scale = np.where(fit_scale & (spread > 1e-9), spread, 1.0)
-    table = np.column_stack((rows / scale, np.full(len(rows), float(intercept))))
-    penalty = np.sqrt(alpha / 2) * np.eye(len(scale), len(scale) + 1)
+    varies = spread > 1e-9 * abs(means)
+    scale = np.where(fit_scale & varies, spread, 1.0)
     roots = np.sqrt(counts)
-    system = np.vstack((table * roots[:, None], penalty))
-    solution = np.linalg.lstsq(system, np.r_[targets * roots, 0 * scale], rcond=None)[0]
-    return solution[:-1] / scale, solution[-1]
+    table = (rows - means) / scale * varies * roots[:, None]
+    system = np.vstack((table, np.sqrt(alpha / 2) * np.eye(len(scale))))
+    lengths = np.linalg.norm(system, axis=0)
+    lengths[lengths == 0] = 1.0
+    solution = np.linalg.lstsq(system / lengths, np.r_[(targets - level) * roots, 0 * scale], rcond=None)[0]
+    coef = solution / lengths / scale
+    return coef, level - means @ coef
 
 
 # ---------------------------------------------------------------- rank aggregation

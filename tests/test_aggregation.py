@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -644,3 +645,14 @@ def test_song_contests_are_proven(shared_data, tmp_path):
             quick = cc.aggregate(path, method=method)
             assert quick.decoded.bound <= best.disagreement <= quick.disagreement
     assert cycles
+
+
+def test_columns_of_a_frame_are_the_names():
+    frame = pd.DataFrame([[0, 1, 3], [2, 0, 1], [0, 2, 0]], columns=list("abc"))
+    expected = cc.aggregate(frame.to_numpy(), names=["a", "b", "c"])
+    labelled = frame.set_axis(list("abc"), axis=0)
+    for votes in (frame, labelled, pl.from_pandas(frame)):
+        assert cc.aggregate(votes).names == expected.names
+    assert cc.aggregate(frame, names=["x", "y", "z"]).items == ("x", "y", "z")
+    with pytest.raises(LabelError, match="beside column"):
+        cc.aggregate(labelled[["b", "a", "c"]])

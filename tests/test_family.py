@@ -5,8 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import concordant as cc
 from concordant import LinearRanker, LinearRankerCV, MaxMarginRanker, Preferences, Queries
@@ -151,23 +152,16 @@ def test_clone_pickle_and_search():
 
 
 def test_a_grid_search_over_f():
-    """Preferences cannot be cut by scikit-learn: one fold that trains and tests on everything."""
-    rows = np.arange(len(votes.X))
+    folds = list(GroupKFold(3).split(votes.X, groups=votes.qid))
     model = LinearRanker("pd", "squared", assume="P_f")
-
-    class Whole:
-        """Labels of all rows whatever the rows; scikit-learn asks only for their number and their rows."""
-
-        shape = (len(rows), 1)
-
-        def __len__(self):
-            return len(rows)
-
-        def __getitem__(self, which):
-            return votes.y.take(which)
-
-    search = GridSearchCV(model, {"f": [wins, net_weights]}, cv=[(rows, rows)], refit=False)
-    search.fit(votes.X, Whole(), qid=votes.qid)
+    search = GridSearchCV(model, {"f": [wins, net_weights]}, cv=folds, refit=False)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.fit(votes.X, votes.y, qid=votes.qid)
+    train, test = folds[0]
+    model = LinearRanker("pd", "squared", assume="P_f", f=wins)
+    model.fit(votes.X[train], votes.y.take(train), qid=votes.qid[train])
+    by_hand = model.score(votes.X[test], votes.y[test], qid=votes.qid[test])
+    assert search.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
     assert len(search.cv_results_["params"]) == 2
     assert search.cv_results_["params"][0]["f"] is wins
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -187,6 +181,19 @@ def test_a_grid_search_over_f():
 def test_what_is_no_family(kind, parameters, error, says):
     with pytest.raises(error, match=says):
         kind("pd", **parameters).fit(votes.X, votes.y, qid=votes.qid)
+
+
+def test_what_is_no_family_is_told_before_any_work(monkeypatch):
+    monkeypatch.setattr(LinearRanker, "checked_features", None)
+    with pytest.raises(ParameterError, match="only assume='P_f' reads it"):
+        LinearRanker("pd", f=wins).fit(votes.X, votes.y, qid=votes.qid)
+
+
+@pytest.mark.parametrize("kind", [LinearRanker, LinearRankerCV, MaxMarginRanker])
+def test_fit_scale_is_true_or_false(kind):
+    grades = np.arange(len(votes.X)) % 3
+    with pytest.raises(ParameterError, match="fit_scale='no' is not allowed; fit_scale must be True"):
+        kind("ndcg", fit_scale="no").fit(votes.X, grades, qid=votes.qid)
 
 
 def test_labels_that_no_family_reads():

@@ -198,7 +198,7 @@ def test_how_many_numbers_metrics_need(n_items):
 
 @pytest.mark.parametrize("n_items", [2, 3, 4])
 def test_disagreement_has_one_rank_more_than_published(n_items):
-    """The paper says rank <= n(n-1)/2; and unless all labels weigh the same, no constant makes it so."""
+    """The paper says rank <= n(n-1)/2; on these labels, of two total weights, no constant makes it so."""
     labels = np.concatenate((every_preference(n_items), 2 * every_preference(n_items)))
     losses, pairs = loss_matrix("pd", labels), n_items * (n_items - 1) // 2
     exact = fractions(losses)
@@ -340,10 +340,62 @@ def test_no_smaller_diameter_would_do(name):
     assert dataclasses.replace(proof, diameter=proof.diameter / 2).verify() > 1.0
 
 
+@pytest.mark.parametrize("name", ["zero-one", "ap", "random", "huge", "tiny"])
+def test_what_is_put_down_to_rounding_is_little(name):
+    """A regret beyond its bound by 1e-11 of the largest loss does not pass for rounding."""
+    proof = LowRankSurrogate.from_loss_matrix(NASTY[name]).proof
+    u = 10.0 * proof.surrogate.targets
+    assert (proof.rounding(u) <= 1e-11 * np.abs(proof.surrogate.net_losses).max()).all()
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-310, 1e-300])
+def test_losses_so_small_that_digits_are_lost(size):
+    for losses in (size * np.eye(2), size * (1 - np.eye(3))):
+        for kind in KINDS.values():
+            assert kind(losses).proof.verify(300) <= 1.0
+
+
 def test_the_bound_is_attained():
     """Two predictions, u on the other side of the border: regret = diameter * distance."""
     proof = LowRankSurrogate.from_loss_matrix([[0.0, 3.0], [1.0, 0.0]]).proof
     assert 0.9999 < proof.verify() <= 1.0
+
+
+def test_rows_are_centred_to_the_last_digit():
+    """The mean of what is left of each row is at most what the last digit of its level can change."""
+    rng = np.random.default_rng(0)
+    for size in (1e6, 1e12, 1e15):
+        losses = size * rng.random((40, 1)) + rng.random((40, 50))
+        _, _, levels = calibration.centred(losses)
+        left = (losses - levels[:, None]).mean(axis=1)
+        assert (np.abs(left) <= 0.51 * np.spacing(levels)).all()
+
+
+def test_levels_do_not_set_the_threshold():
+    """A tolerance is a share of what is learned, not of what all predictions have in common."""
+    pattern = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    far = LowRankSurrogate.from_loss_matrix(pattern + 1e6 * np.arange(3)[:, None], tol=1e-3)
+    assert far.dimension == far.proof.smallest_dimension == 2
+    assert far.proof.matrix_rank == 3
+
+
+def test_the_general_surrogate_leaves_the_levels_out():
+    losses = LOSSES + 1e6 * np.arange(4)[:, None]
+    general = LowRankSurrogate.general(losses)
+    np.testing.assert_allclose(general.levels, losses.mean(axis=1))
+    np.testing.assert_allclose(general.costs, LOSSES[-1] - LOSSES[-1].mean(), atol=1e-9)
+    rest = LOSSES - LOSSES.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(general.directions, (rest[:-1] - rest[-1]).T, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int8, bool])
+def test_losses_of_other_kinds(kind):
+    losses = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]], dtype=kind)
+    found, wanted = (LowRankSurrogate.from_loss_matrix(given) for given in (losses, losses.astype(float)))
+    assert found.targets.dtype == np.float64
+    np.testing.assert_array_equal(found.targets, wanted.targets)
+    u = wanted.targets.astype(np.float32)
+    assert wanted.decode(u).tolist() == wanted.decode(wanted.targets).tolist()
 
 
 def test_levels_change_no_prediction():
@@ -455,8 +507,12 @@ def test_one_number_may_come_as_a_column():
 
 
 def test_parts_cannot_be_changed():
-    with pytest.raises(ValueError, match="read-only"):
-        GOOD.targets[0, 0] = 1.0
+    for part in (GOOD.targets, GOOD.directions, GOOD.losses, GOOD.net_losses):
+        with pytest.raises(ValueError, match="read-only"):
+            part[0, 0] = 1.0
+    for part in (GOOD.costs, GOOD.levels):
+        with pytest.raises(ValueError, match="read-only"):
+            part[0] = 1.0
     losses = LOSSES.copy()
     made = LowRankSurrogate.from_loss_matrix(losses)
     losses[0, 0] = 100.0
@@ -489,6 +545,7 @@ EDGE = np.array([[0.0, math.nan], [1.0, 2.0]])
     [
         (lambda: LowRankSurrogate.from_loss_matrix(EDGE), NonFiniteError, "row 0, column 1"),
         (lambda: LowRankSurrogate.from_loss_matrix([[1e200, 0.0]]), NonFiniteError, "rescale"),
+        (lambda: LowRankSurrogate.general([[1e100, -1e100], [0.0, 1e100]]), NonFiniteError, "^L is 1e"),
         (lambda: LowRankSurrogate.from_loss_matrix([1.0, 2.0]), ShapeError, "two dimensions"),
         (lambda: LowRankSurrogate.from_loss_matrix(np.empty((0, 3))), EmptyDataError, "no rows"),
         (lambda: LowRankSurrogate.from_loss_matrix(np.empty((3, 0))), ShapeError, "column per prediction"),

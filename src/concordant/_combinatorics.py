@@ -201,59 +201,62 @@ def row_sums(u: FloatArray, first: int, stop: int) -> FloatArray:
 def by_insertion(u: FloatArray, rates: FloatArray, order: IntArray) -> None:
     """Move single items to better places, in the objective of `best_chain`, until none has one.
 
-    A pass over all moves of all items takes O(n^2): a move is a series of swaps of neighbours, and
-    `before[k, i]`, the sum of u[i, j] over the first k items j, makes each a few additions. Where all rates
-    are equal it is multiplied by 0, and not computed.
+    A move is a series of swaps of neighbours. The sum of u[item at k, j] over the items j above place k makes
+    each a few additions: all moves of an item take O(n), and so does moving it. Entries of `u` are at most 1.
     """
-    n = len(order)
-    before, columns = np.zeros((n + 1, n)), u.T.copy()
-    even = rates[0] == rates[-1]  # they never rise
-    if not even:
-        refresh(columns, order, 0, n, before)
-    since = 0  # items tried since the last move
-    start = 0
+    n, since, start = len(order), 0, 0  # `since`: items tried since the last move
+    sums = np.empty(n)
+    for k in range(n):
+        sums[k] = sum_above(u, order, k)
     while since < n:
-        gain, end = best_move(u, rates, order, start, before)
-        if gain > 1e-12 * n:
-            item = order[start]
-            step = 1 if end > start else -1
-            for k in range(start, end, step):
-                order[k] = order[k + step]
-            order[end] = item
-            if not even:
-                refresh(columns, order, min(start, end), max(start, end), before)
-            since = -1
+        gain, end = best_move(u, rates, order, start, sums)
         since += 1
+        if gain > 1e-12 * n:
+            move(u, order, start, end, sums)
+            since = 0
         start = (start + 1) % n
 
 
 @kernel
-def refresh(columns: FloatArray, order: IntArray, first: int, last: int, before: FloatArray) -> None:
-    """Add up anew what stands before places `first` + 1 to `last`."""
-    for k in range(first, last):
-        column, below, above = columns[order[k]], before[k + 1], before[k]
-        for i in range(len(order)):
-            below[i] = above[i] + column[i]
+def sum_above(u: FloatArray, order: IntArray, place: int) -> float:
+    """Sum of u[item, j] over the items j above the item at this place."""
+    total = 0.0
+    for k in range(place):
+        total += u[order[place], order[k]]
+    return total
 
 
 @kernel
 def best_move(
-    u: FloatArray, rates: FloatArray, order: IntArray, start: int, before: FloatArray
+    u: FloatArray, rates: FloatArray, order: IntArray, start: int, sums: FloatArray
 ) -> tuple[float, int]:
     """Give the largest gain of moving the item at a place, and where to."""
-    n, item, most, end = len(order), order[start], 0.0, start
-    gain = 0.0
-    for k in range(start, n - 1):  # behind the next one, and so on
+    item, most, end = order[start], 0.0, start
+    gain, own = 0.0, u[item, item] + sums[start]  # with all that would stand above it
+    for k in range(start, len(order) - 1):  # behind the next one, and so on
         other = order[k + 1]
-        ahead = u[other, other] + before[k + 1, other] - u[other, item] - before[k + 1, item]
-        gain += (rates[k] - rates[k + 1]) * ahead + rates[k + 1] * (u[item, other] - u[other, item])
+        lead = u[other, other] + sums[k + 1] - u[other, item] - own
+        gain += (rates[k] - rates[k + 1]) * lead + rates[k + 1] * (u[item, other] - u[other, item])
+        own += u[item, other]
         if gain > most:
             most, end = gain, k + 1
-    gain = 0.0
+    gain, own = 0.0, u[item, item] + sums[start]
     for k in range(start - 1, -1, -1):
         other = order[k]
-        ahead = u[item, item] + before[k, item] - u[other, other] - before[k, other]
-        gain += (rates[k] - rates[k + 1]) * ahead + rates[k + 1] * (u[other, item] - u[item, other])
+        own -= u[item, other]
+        lead = own - u[other, other] - sums[k]
+        gain += (rates[k] - rates[k + 1]) * lead + rates[k + 1] * (u[other, item] - u[item, other])
         if gain > most:
             most, end = gain, k
     return most, end
+
+
+@kernel
+def move(u: FloatArray, order: IntArray, start: int, end: int, sums: FloatArray) -> None:
+    """Move the item at one place to another; those between make room."""
+    item, step = order[start], 1 if end > start else -1
+    for k in range(start, end, step):
+        other = order[k + step]
+        order[k], sums[k] = other, sums[k + step] - step * u[other, item]
+    order[end] = item
+    sums[end] = sum_above(u, order, end)

@@ -36,15 +36,16 @@ def aggregate(
     votes
         - A list of orders, one a voter: lists of items (text or whole numbers), best first; a list, tuple or
           set inside an order is a tie; orders may leave items out.
-        - A square numpy array: row i, column j is how many, or how much, prefer i to j. (A list of lists is
-          always taken for orders.)
-        - `Comparisons`, or `Preferences` of one query.
+        - A square numpy array or frame: row i, column j is how many, or how much, prefer i to j; the columns
+          of a frame are the names. (A list of lists is always taken for orders.)
+        - `Comparisons`, or `Preferences`, whose rows are all taken for one query.
         - What `read_preflib` gives.
         - A path: PrefLib (.soc .soi .toc .toi .wmd), or a table as `read_comparisons` has it by default.
     method
         How to search:
 
-        - "kemeny": the best ranking, with a proof; where time runs out, the best one found and a gap.
+        - "kemeny": the best ranking, with a proof; where time runs out, or more than 300 items hang together
+          in cycles of majorities, the best one found and a gap.
         - "edge-deletion": the best where majorities form no cycle.
         - "borda": by votes for less votes against; the best where no majority contradicts that.
         - "insertion": the better of these two, after moves of single items; no promise.
@@ -57,7 +58,7 @@ def aggregate(
     time_limit
         Seconds after which "kemeny" stops proving.
     callback
-        Called as `callback(disagreement, bound)` whenever "kemeny" has improved one of them.
+        Called as `callback(disagreement, bound)` by "kemeny", first and whenever it has improved one of them.
 
     Raises
     ------

@@ -69,8 +69,20 @@ def known(votes: Any, names: Items | None) -> tuple[Votes, Items]:
     if isinstance(votes, Preferences):
         items = named(names, range(votes.n_rows))
         return Digraph([*map(str, items)], votes.weights, votes.better, votes.worse), items
-    weights = check_matrix(votes)
-    return weights, named(names, range(len(weights)))
+    labels, weights = labels_of(votes), check_matrix(votes)
+    return weights, named(names, labels or range(len(weights)))
+
+
+def labels_of(frame: Any) -> list[Any] | None:
+    """Give the columns of a frame; None of an array. Rows that are labelled must be so alike."""
+    columns = getattr(frame, "columns", None)
+    if columns is None:
+        return None
+    labels, index = list(columns), list(getattr(frame, "index", []))
+    if len(index) == len(labels) and index not in (labels, list(range(len(labels)))):
+        problem = f"row {index[0]!r} of the votes stands beside column {labels[0]!r}"
+        raise LabelError(problem, "label rows and columns alike, in the same order: frame[frame.index].")
+    return labels
 
 
 def read_votes(path: PathLike, **columns: Any) -> Profile | Digraph | Comparisons:

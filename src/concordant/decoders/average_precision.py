@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from numbers import Integral
 
 import numpy as np
 
-from concordant.decoders.decoded import Decoded, check_square
-from concordant.exceptions import LabelError, ParameterError, UnknownNameError
+from concordant.decoders.decoded import Decoded, check_number, check_square
+from concordant.exceptions import LabelError, UnknownNameError
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 __all__ = ["METHODS", "average_precision", "reinforced"]
@@ -19,6 +18,7 @@ DYNAMIC_ITEMS = 20  # up to here a tenth of a second
 BEAM_WORK = 6_000_000  # sets of the beam times n^2, unless the caller says otherwise
 NARROW = 500  # sets of the beam where trying all sets costs little more
 SWAPPED_ITEMS = 400  # up to here all pairs are tried for an exchange, O(n^3)
+ROUNDING = 1e-12  # of the sum of all numbers: nearer than this, value and bound are the same
 ASYMMETRY = 1e-9  # of the largest entry: as much as rounding may make
 
 
@@ -74,14 +74,15 @@ def average_precision(u: ArrayLike, *, method: str = "auto", width: int | None =
     matrix = check_symmetric(u)
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
-    if not (width is None or (isinstance(width, Integral) and width >= 1)):
-        raise ParameterError("width", width, "a whole number >= 1, or None")
+    if width is not None:
+        check_number("width", width, least=1, whole=True)
     scale = float(np.abs(matrix).max()) or 1.0
     kept = max(1, BEAM_WORK // len(matrix) ** 2) if width is None else int(width)
     order, exact = METHODS[method](matrix / scale, kept)
     value = gained(matrix, order)
     bound = value if exact else max(chain_bound(matrix), value)
-    return Decoded.between(order, value, bound, float(np.abs(matrix).sum()), started)
+    proven = exact or bound - value <= ROUNDING * float(np.abs(matrix).sum())
+    return Decoded.of(order, value, bound, proven=proven, started=started)
 
 
 def check_symmetric(u: ArrayLike) -> FloatArray:
@@ -92,8 +93,7 @@ def check_symmetric(u: ArrayLike) -> FloatArray:
         i, j = np.argwhere(wrong)[0]
         problem = f"u[{i}, {j}] = {matrix[i, j]:g} differs from u[{j}, {i}] = {matrix[j, i]:g}"
         raise LabelError(problem, "average precision reads pairs without a side: pass (u + u.T) / 2.")
-    mean: FloatArray = matrix / 2.0 + matrix.T / 2.0
-    return mean
+    return matrix / 2.0 + matrix.T / 2.0 if apart.any() else matrix
 
 
 def gained(u: FloatArray, order: IntArray) -> float:
@@ -132,11 +132,14 @@ def reinforced(u: ArrayLike) -> BoolArray:
 
 
 def by_diagonal(u: FloatArray, width: int) -> tuple[IntArray, bool]:
-    """Sort by the diagonal; optimal where every two items are in the relation."""
+    """Sort by the diagonal; optimal where each item dominates the next: the relation is transitive."""
     del width
     order = np.argsort(-np.diag(u), kind="stable")
-    above = reinforced(u)[np.ix_(order, order)]
-    return order, bool(above[np.triu_indices(len(u), 1)].all())
+    ahead, behind = order[:-1], order[1:]
+    missed = np.maximum(u[behind] - u[ahead], 0.0)
+    pairs = np.arange(len(ahead))
+    missed[pairs, ahead] = missed[pairs, behind] = 0.0
+    return order, bool((np.diag(u)[ahead] - np.diag(u)[behind] >= missed.sum(axis=1)).all())
 
 
 def by_beam(u: FloatArray, width: int) -> tuple[IntArray, bool]:

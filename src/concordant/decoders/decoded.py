@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Self
+from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 
-from concordant.exceptions import NonFiniteError, ShapeError
+from concordant.exceptions import NonFiniteError, ParameterError, ShapeError
 from concordant.supervision.check import check_features
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["ROUNDING", "Decoded", "check_square"]
-
-ROUNDING = 1e-9  # of the largest possible value: nearer than this, value and bound are the same
+__all__ = ["Decoded", "check_number", "check_square"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +27,8 @@ class Decoded:
     value
         The decoder's objective at this order.
     proven
-        Whether no order has a better value, up to rounding.
+        Whether no order has a better value: none at all where the numbers that decide are whole, else none by
+        more than rounding (after an integer program: by more than 1e-9 of the largest of them, per pair).
     bound
         What no order surpasses: a lower bound where the objective is a loss, an upper one where it is a gain.
     gap
@@ -45,21 +45,19 @@ class Decoded:
     seconds: float
 
     @classmethod
-    def between(cls, order: IntArray, value: float, bound: float, size: float, started: float) -> Self:
+    def of(cls, order: IntArray, value: float, bound: float, *, proven: bool, started: float) -> Self:
         """Give the order with the gap between its value and the bound.
 
         Parameters
         ----------
-        order, value, bound
+        order, value, bound, proven
             As the attributes.
-        size
-            The largest size a value could have: rounding is a share of it.
         started
             `time.perf_counter()` at the start.
         """
-        proven = abs(value - bound) <= ROUNDING * size
         bound = value if proven else bound
-        gap = abs(value - bound) / max(abs(value), abs(bound)) if not proven else 0.0
+        largest = max(abs(value), abs(bound))
+        gap = abs(value - bound) / largest if largest else 0.0
         return cls(order, float(value), proven, float(bound), gap, time.perf_counter() - started)
 
     @property
@@ -68,6 +66,13 @@ class Decoded:
         places = np.empty(len(self.order), dtype=np.int64)
         places[self.order] = np.arange(1, len(self.order) + 1)
         return places
+
+
+def check_number(name: str, value: Any, *, least: int, whole: bool) -> None:
+    """Refuse what is no number, or too small a one."""
+    kind = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:  # type: ignore[operator]
+        raise ParameterError(name, value, f"a {'whole ' if whole else ''}number >= {least}")
 
 
 def check_square(u: ArrayLike, name: str = "u") -> FloatArray:

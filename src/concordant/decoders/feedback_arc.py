@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
-from concordant.decoders.decoded import Decoded, check_square
+from concordant.decoders.arc_searches import by_borda, by_edge_deletion, by_search, packed, rounding, violated
+from concordant.decoders.components import Part, components
+from concordant.decoders.decoded import Decoded, check_number, check_square
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["METHODS", "Callback", "feedback_arc"]
 
-DYNAMIC_ITEMS = 16  # of a component: up to here dynamic programming, 2^n sets, takes milliseconds
-PROGRAM_ITEMS = 300  # up to here an integer program: beyond, its first relaxation takes minutes
-PACKED_ITEMS = 1000  # up to here cycles are looked for, O(n^3)
+FOREVER = 1e9  # seconds
 
 Callback = Callable[[float, float], object]
 """Told of the best value and the bound so far."""
@@ -51,9 +50,9 @@ def feedback_arc(
           majority follows these sums (Theorem 6).
         - "insertion": the better of these two, then moves of single items until none helps.
     time_limit
-        Seconds after which "auto" stops proving; the others do not read it.
+        Seconds after which "auto" stops proving; infinity is allowed. The others do not read it.
     callback
-        Called as `callback(value, bound)` whenever "auto" has improved one of them.
+        Called as `callback(value, bound)` by "auto", first and whenever it has improved one of them.
 
     Returns
     -------
@@ -82,13 +81,22 @@ def feedback_arc(
     np.fill_diagonal(matrix, 0.0)
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
-    if not (isinstance(time_limit, Real) and 0 <= float(time_limit) < math.inf):
-        raise ParameterError("time_limit", time_limit, "a finite number of seconds, >= 0")
+    check_number("time_limit", time_limit, least=0, whole=False)
     if callback is not None and not callable(callback):
         raise ParameterError("callback", callback, "a function of value and bound, or None")
-    problem = Problem(matrix, started + float(time_limit), callback)
-    order, bound = METHODS[method](problem)
-    return Decoded.between(order, problem.value(order), bound, float(np.abs(matrix).sum()), started)
+    problem = Problem(matrix, started + min(time_limit, FOREVER), callback)
+    found = METHODS[method](problem)
+    value = violated(matrix, found.order)
+    bound = min(problem.unavoidable + found.bound, value)
+    return Decoded.of(found.order, value, bound, proven=found.proven, started=started)
+
+
+class Found(NamedTuple):
+    """An order, a lower bound of the majority weight that any order violates, and whether it attains it."""
+
+    order: IntArray
+    bound: float
+    proven: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,154 +127,43 @@ class Problem:
         """Weight of each majority edge, (u[i, j] - u[j, i])_+."""
         return np.maximum(self.matrix - self.matrix.T, 0.0)
 
-    def value(self, order: IntArray) -> float:
-        """Sum of the weights that the order violates."""
-        return violated(self.matrix, order)
 
-
-def violated(weights: FloatArray, order: IntArray) -> float:
-    """Sum of weights[i, j] over the pairs with i after j."""
-    return float(np.tril(weights[np.ix_(order, order)], -1).sum())
-
-
-def packed(net: FloatArray) -> float:
-    """Give what every order violates of the majority edges, at least."""
-    from concordant.decoders.kernels import pack_triangles
-
-    return pack_triangles(net.copy()) if len(net) <= PACKED_ITEMS else 0.0
-
-
-def by_edge_deletion(net: FloatArray) -> IntArray:
-    """Give the order of Algorithm 1; acyclicity is monotone in the edges deleted, so bisection finds them."""
-    from concordant.decoders.kernels import topological
-
-    i, j = np.nonzero(net)
-    heavier = np.lexsort((j, i, net[i, j]))
-    ranks = np.full(net.shape, -1, dtype=np.int64)
-    ranks[i[heavier], j[heavier]] = np.arange(len(heavier))
-    order = np.empty(len(net), dtype=np.int64)
-    cyclic, acyclic = -1, len(heavier)  # numbers of edges deleted
-    while acyclic - cyclic > 1:
-        middle = (cyclic + acyclic) // 2
-        if topological(ranks, middle, order) == len(net):
-            acyclic = middle
-        else:
-            cyclic = middle
-    topological(ranks, acyclic, order)
-    return order
-
-
-def by_borda(net: FloatArray) -> IntArray:
-    """Sort by the net weight of each item."""
-    return np.argsort(-(net.sum(axis=1) - net.sum(axis=0)), kind="stable")
-
-
-def by_search(net: FloatArray) -> IntArray:
-    """Give the better of the two, after moves of single items."""
-    orders = [improved(net, start(net)) for start in (by_edge_deletion, by_borda)]
-    return min(orders, key=lambda order: violated(net, order))
-
-
-def improved(net: FloatArray, order: IntArray) -> IntArray:
-    """Move single items until none helps; the order given is not changed."""
-    from concordant._combinatorics import by_insertion
-
-    better = order.copy()
-    by_insertion(*as_gains(net), better)
-    return better
-
-
-def as_gains(net: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give the edges in the form that is maximised: an item costs its edges to all that stand above it."""
-    return -net / (net.max() or 1.0), np.ones(len(net))
-
-
-def unproven(search: Callable[[FloatArray], IntArray]) -> Callable[[Problem], tuple[IntArray, float]]:
+def quickly(search: Callable[[FloatArray], IntArray]) -> Callable[[Problem], Found]:
     """Give a method that searches all items at once, with the bound that costs no search."""
-    return lambda problem: (search(problem.net), problem.unavoidable + packed(problem.net))
+
+    def method(problem: Problem) -> Found:
+        order, bound = search(problem.net), packed(problem.net)
+        slack = violated(problem.net, order) - bound
+        return Found(order, bound, slack <= rounding(problem.net, 1e-12))
+
+    return method
 
 
-def exactly(problem: Problem) -> tuple[IntArray, float]:
+def exactly(problem: Problem) -> Found:
     """Solve one component after another."""
     net = problem.net
     parts = [Part.begun(net, items) for items in components(net)]
+    last: list[tuple[float, float]] = []
 
     def told() -> None:
         if problem.callback is not None:
-            values = sum(violated(part.net, part.order) for part in parts)
-            bounds = sum(part.bound for part in parts)
-            problem.callback(problem.unavoidable + values, problem.unavoidable + bounds)
+            sums = (sum(part.value for part in parts), sum(part.bound for part in parts))
+            if [sums] != last[-1:]:
+                last.append(sums)
+                problem.callback(*(problem.unavoidable + total for total in sums))
 
+    told()
     open_parts = sorted((part for part in parts if not part.closed), key=lambda part: len(part.items))
     for number, part in enumerate(open_parts):
         now = time.perf_counter()
         part.close(now + max(problem.deadline - now, 0.0) / (len(open_parts) - number), told)
     order = np.concatenate([part.items[part.order] for part in parts])
-    return order, problem.unavoidable + sum(part.bound for part in parts)
+    return Found(order, sum(part.bound for part in parts), all(part.closed for part in parts))
 
 
-def components(net: FloatArray) -> list[IntArray]:
-    """Give the items of each strongly connected component, in an order that all edges between them follow."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    from concordant.decoders.kernels import topological
-
-    number, labels = connected_components(csr_array(net), connection="strong")
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    codes = np.argsort(np.argsort(first))[codes]  # numbered by their first items
-    i, j = np.nonzero(net)
-    edges = np.full((number, number), -1, dtype=np.int64)
-    edges[codes[i], codes[j]] = 0
-    np.fill_diagonal(edges, -1)
-    order = np.empty(number, dtype=np.int64)
-    topological(edges, 0, order)
-    return [np.flatnonzero(codes == code) for code in order]
-
-
-@dataclass(eq=False)
-class Part:
-    """One component: its items, their majority edges, the best order so far (of 0..n-1) and a bound."""
-
-    items: IntArray
-    net: FloatArray
-    order: IntArray
-    bound: float
-    closed: bool
-
-    @classmethod
-    def begun(cls, net: FloatArray, items: IntArray) -> Part:
-        """Solve a small component; begin a large one."""
-        from concordant._combinatorics import best_order
-
-        own = net[np.ix_(items, items)]
-        if len(items) > DYNAMIC_ITEMS:
-            return cls(items, own, by_search(own), packed(own), False)
-        order = best_order(*as_gains(own))
-        return cls(items, own, order, violated(own, order), True)
-
-    def close(self, deadline: float, told: Callable[[], None]) -> None:
-        """Improve order and bound until they meet, or time runs out."""
-        told()
-        if len(self.items) > PROGRAM_ITEMS:
-            return
-        from concordant.decoders.linear_ordering import rounds
-
-        for order, bound in rounds(self.net, deadline):
-            candidate = improved(self.net, order)
-            if violated(self.net, candidate) < violated(self.net, self.order):
-                self.order = candidate
-            best = violated(self.net, self.order)
-            self.bound = min(max(self.bound, bound), best)
-            told()
-            if best - self.bound <= 1e-9 * self.net.sum():
-                self.bound = best
-                return
-
-
-METHODS: dict[str, Callable[[Problem], tuple[IntArray, float]]] = {
+METHODS: dict[str, Callable[[Problem], Found]] = {
     "auto": exactly,
-    "edge-deletion": unproven(by_edge_deletion),
-    "borda": unproven(by_borda),
-    "insertion": unproven(by_search),
+    "edge-deletion": quickly(by_edge_deletion),
+    "borda": quickly(by_borda),
+    "insertion": quickly(by_search),
 }

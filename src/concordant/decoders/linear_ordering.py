@@ -14,17 +14,27 @@ from concordant.types import FloatArray, IntArray
 __all__ = ["rounds"]
 
 VIOLATED = 1e-5  # a cut that is missed by less is left alone
-ROUNDING = 1e-3  # of the grain: far more than the tolerances of HiGHS can make of it
+TOLERANCE = 1e-10  # of the costs, the largest of which is 1: the least that HiGHS accepts
+WHOLE = 1e-3  # of the grain: so much may be missing to a multiple of it
 CUTS_PER_ITEM = 20  # at most, in a round: more slow the program down, fewer make more rounds
 
 
-def rounds(net: FloatArray, deadline: float) -> Iterator[tuple[IntArray, float]]:
+def rounds(net: FloatArray, grain: float, deadline: float) -> Iterator[tuple[IntArray, float]]:
     """Give, round after round, an order and a lower bound of what any order violates of the edges.
 
     x[i, j] is 1 where i stands above j. First the relaxation to numbers between 0 and 1 is solved until no
     cycle of three is left; then, if some of its numbers are fractions, the integer program.
+
+    Parameters
+    ----------
+    net
+        Weights >= 0 of the edges, not all 0.
+    grain
+        A number of which all weights are multiples, or 0.
+    deadline
+        When to end, on the clock of `time.perf_counter`.
     """
-    program = Program(net)
+    program = Program(net, grain)
     while (bound := program.solve(deadline)) is not None:
         above = program.above()
         yield np.argsort(-above.sum(axis=1), kind="stable"), bound
@@ -35,7 +45,7 @@ def rounds(net: FloatArray, deadline: float) -> Iterator[tuple[IntArray, float]]
 class Program:
     """Minimise the violated weight over x[i, j], i < j, subject to the cuts so far."""
 
-    def __init__(self, net: FloatArray) -> None:
+    def __init__(self, net: FloatArray, grain: float) -> None:
         import highspy
 
         self.n = len(net)
@@ -46,13 +56,16 @@ class Program:
         edges = net / self.scale
         self.costs = edges[self.j, self.i] - edges[self.i, self.j]
         self.level = float(edges[self.i, self.j].sum())  # what x = 0 pays
-        self.grain = common_grain(net) / self.scale
+        self.grain = grain
         self.signs, self.columns = np.empty((0, 3)), np.empty((0, 3), dtype=np.int64)
         self.limits = np.empty(0)
         self.whole, self.deadline = False, math.inf
         self.highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (("output_flag", False), ("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0)):
             self.highs.setOptionValue(option, value)
+        for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            self.highs.setOptionValue(option, TOLERANCE)
+        self.highs.setOptionValue("mip_feasibility_tolerance", TOLERANCE)
         # The integer solver, measured, takes twice its time limit.
         self.highs.cbMipInterrupt.subscribe(self.interrupt_late)
         zeros, ones = np.zeros(len(self.i)), np.ones(len(self.i))
@@ -67,15 +80,16 @@ class Program:
         self.deadline = deadline
         self.highs.setOptionValue("time_limit", self.highs.getRunTime() + left)  # it counts all runs
         self.highs.run()
-        if not self.whole and self.highs.getModelStatus().name != "kOptimal":
+        if len(self.highs.getSolution().row_dual) != len(self.limits):  # stopped before it began
             return None
-        found = float(self.highs.getInfo().mip_dual_bound) if self.whole else self.dual_bound()
-        if not math.isfinite(found):
-            return None
-        least = found + self.level
-        if self.grain:  # values are multiples of the grain
-            least = math.ceil(least / self.grain - ROUNDING) * self.grain
-        return least * self.scale
+        least = self.scale * (self.level + (self.whole_bound() if self.whole else self.dual_bound()))
+        if self.grain and math.isfinite(least):  # values are multiples of the grain
+            least = math.ceil(least / self.grain - WHOLE) * self.grain
+        return least
+
+    def whole_bound(self) -> float:
+        """Give the integer program's bound; each reduced cost behind it may be off by the tolerance."""
+        return float(self.highs.getInfo().mip_dual_bound) - TOLERANCE * len(self.costs)
 
     def interrupt_late(self, event: Any) -> None:
         """End the search of whole numbers when time is up."""
@@ -83,7 +97,7 @@ class Program:
             event.interrupt()
 
     def dual_bound(self) -> float:
-        """Bound the relaxation by its duals: a bound for any numbers <= 0, whatever HiGHS rounded."""
+        """Bound the relaxation by its duals: a bound for any numbers <= 0, optimal or not."""
         duals = np.minimum(np.array(self.highs.getSolution().row_dual), 0.0)
         reduced = self.costs.copy()
         np.subtract.at(reduced, self.columns, self.signs * duals[:, None])
@@ -137,11 +151,3 @@ def violated_cycles(above: FloatArray, most: int) -> IntArray:
         sizes.append(excess[j, k])
     cycles, worst = np.concatenate(found), np.argsort(-np.concatenate(sizes), kind="stable")
     return cycles[worst[:most]]
-
-
-def common_grain(net: FloatArray) -> float:
-    """Give the largest number of which all weights are multiples, where they are whole; else 0."""
-    weights = net[net > 0.0]
-    if not (weights.size and weights.max() < 2**40 and (weights == np.rint(weights)).all()):
-        return 0.0
-    return float(np.gcd.reduce(weights.astype(np.int64)))

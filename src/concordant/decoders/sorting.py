@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from numbers import Integral
 
 import numpy as np
 
-from concordant.decoders.decoded import Decoded
-from concordant.exceptions import EmptyDataError, ParameterError
+from concordant.decoders.decoded import Decoded, check_number
+from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError
 from concordant.supervision.columns import (
     check_column,
     check_lengths,
@@ -69,8 +68,7 @@ def sort(u: ArrayLike, discounts: ArrayLike) -> Decoded:
     if (np.diff(rates) > 0).any():
         raise ParameterError("discounts", discounts, "never rising: the first place counts most")
     order = np.argsort(-values, kind="stable")
-    value = float(values[order] @ rates)
-    return Decoded(order, value, True, value, 0.0, time.perf_counter() - started)
+    return sorted_by(values[order] * rates, order, started)
 
 
 def top(u: ArrayLike, q: int) -> Decoded:
@@ -93,17 +91,26 @@ def top(u: ArrayLike, q: int) -> Decoded:
     """
     started = time.perf_counter()
     values = check_finite(u)
-    if not (isinstance(q, Integral) and 1 <= q <= len(values)):
-        raise ParameterError("q", q, f"a whole number from 1 to the number of items, {len(values)}")
+    check_number("q", q, least=1, whole=True)
+    if q > len(values):
+        raise ParameterError("q", q, f"at most the number of items, {len(values)}")
     least = np.partition(values, len(values) - q)[len(values) - q]
     above, level = np.flatnonzero(values > least), np.flatnonzero(values == least)
     chosen = np.concatenate((above, level[: q - len(above)]))
     chosen = chosen[np.lexsort((chosen, -values[chosen]))]
     others = np.ones(len(values), dtype=bool)
     others[chosen] = False
-    value = float(values[chosen].mean())
     order = np.concatenate((chosen, np.flatnonzero(others)))
-    return Decoded(order, value, True, value, 0.0, time.perf_counter() - started)
+    return sorted_by(values[chosen] / q, order, started)
+
+
+def sorted_by(terms: FloatArray, order: IntArray, started: float) -> Decoded:
+    """Give an order that is optimal as it is, worth the sum of these terms."""
+    with np.errstate(over="ignore"):
+        value = float(terms.sum())
+    if not np.isfinite(value):
+        raise NonFiniteError("the value", value, "the best order", 1, "the sum overflows: rescale u.")
+    return Decoded.of(order, value, value, proven=True, started=started)
 
 
 def check_finite(u: ArrayLike) -> FloatArray:

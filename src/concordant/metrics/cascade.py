@@ -68,7 +68,7 @@ class AP(GradedMetric):
         """The shares where only the first place counts: AP is linear in them; none exists otherwise."""
         if self.k == 1 and self.convention.ap_denominator != "uncut":
             return self.shares(labels, queries)
-        instead = "use the exact pair surrogate, which scores pairs of items."
+        instead = 'use the exact pair surrogate, which scores pairs of items: PairRanker("ap").'
         raise self.unstandardized(labels, REFUTED, instead)
 
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:

@@ -112,7 +112,7 @@ class PD(Discordance):
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
         """1 for the higher grade of each query, if it has at most two."""
         if isinstance(labels, Preferences):
-            instead = "use the exact pair surrogate, which scores pairs of items."
+            instead = 'use the exact pair surrogate, which scores pairs of items: PairRanker("pd").'
             raise self.unstandardized(labels, "majority preferences may form a cycle", instead)
         grades = queries.gather(labels.values)
         order = np.lexsort((grades, queries.codes))
@@ -120,7 +120,8 @@ class PD(Discordance):
         steps = np.bincount(queries.codes[1:][changes], minlength=queries.n_queries)
         if (steps > 1).any():
             problem = "on three or more grades Condorcet cycles refute every one"
-            instead = "use wpd (pairs weigh the difference of the gains), two grades, or Preferences."
+            instead = "use wpd (pairs weigh the difference of the gains), two grades, Preferences, "
+            instead += 'or PairRanker("pd").'
             raise self.unstandardized(labels, problem, instead)
         lowest = segment_reduce(np.minimum, grades, queries.offsets)
         return (grades > np.repeat(lowest, queries.sizes)).astype(np.float64)

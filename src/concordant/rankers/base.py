@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from concordant.decoders.sorting import positions
-from concordant.exceptions import ShapeError
+from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.training import Problem, query_weights
@@ -20,7 +20,7 @@ from concordant.solvers import Solution
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["LinearModel", "PairExplanation", "Ranker", "mean_score"]
+__all__ = ["FAR", "LinearModel", "PairExplanation", "Ranker", "mean_score", "warn_of_shortfall"]
 
 FAR = 1e-3  # a share of the objective that is worth a warning where no step lowers it
 
@@ -57,6 +57,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     """What every ranker asks of its data, and how it is scored; a subclass ranks."""
 
     metric: Any
+    fit_scale: bool
 
     # qid and the weights go wherever fit and score are called, unless a caller says otherwise.
     __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
@@ -81,6 +82,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
 
+    def check_fit_scale(self) -> None:
+        """Refuse what is neither True nor False: a text would count as True."""
+        if not isinstance(self.fit_scale, (bool, np.bool_)):
+            raise ParameterError("fit_scale", self.fit_scale, "True or False")
+
     def score(
         self,
         X: ArrayLike,
@@ -101,7 +107,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             last step for it, given or not.
         """
         del sample_weight
-        return mean_score(read_metric(self.metric), y, self.scores_to_rank(X, qid), qid, query_weight)
+        return mean_score(self.scored(), y, self.scores_to_rank(X, qid), qid, query_weight)
+
+    def scored(self) -> Metric:
+        """What `score` is the mean of."""
+        return read_metric(self.metric)
 
     def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
         """One score per row, such that sorting each query by them gives the ranking."""
@@ -115,20 +125,15 @@ class LinearModel(Ranker):
 
     def adopt(self, solution: Solution, problem: Problem) -> Self:
         """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned."""
-        from sklearn.exceptions import ConvergenceWarning
-
         self.surrogate_, self.basis_ = problem.surrogate, problem.basis
         self.n_queries_, self.n_informative_ = problem.n_queries, problem.n_informative
         self.solution_, self.n_iter_ = solution, solution.n_iter
         self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
-        if not problem.n_informative:
-            warnings.warn("no query has labels that differ: nothing was learned", UserWarning, stacklevel=3)
-        elif solution.converged and not solution.w.any():
+        if problem.n_informative and solution.converged and not solution.w.any():
             near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
             text = f"every weight is 0, which is {near}: lower alpha or tol, or change the loss"
             warnings.warn(text, UserWarning, stacklevel=3)
-        if text := shortfall(solution):
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        warn_of_shortfall("" if problem.n_informative else "labels that differ", shortfall(solution))
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -174,6 +179,16 @@ class LinearModel(Ranker):
         features = self.checked_features(row, reset=False) if known else check_array(row, accept_sparse=True)
         dense = features.toarray() if hasattr(features, "toarray") else features
         return np.asarray(dense[0], dtype=np.float64)
+
+
+def warn_of_shortfall(lacking: str, inexact: str) -> None:
+    """Warn of labels that no query has, and of an inexact solution; for `adopt`, which `fit` calls last."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    if lacking:
+        warnings.warn(f"no query has {lacking}: nothing was learned", UserWarning, stacklevel=4)
+    if inexact:
+        warnings.warn(inexact, ConvergenceWarning, stacklevel=4)
 
 
 def shortfall(solution: Solution) -> str:

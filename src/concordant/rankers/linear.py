@@ -183,6 +183,7 @@ class LinearRanker(LinearModel):
                 raise ParameterError(name, value, f"a {whole} number >= {least}")
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", self.callback, "a function of a Step, or None")
+        self.check_fit_scale()
         check_seed(self.random_state)
         check_assumption(self.assume, self.f)
         metric = read_metric(self.metric)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from concordant._segments import segment_reduce, segment_sum
 from concordant.metrics.graphs import Pairs
 from concordant.metrics.metric import Metric
 from concordant.scorers.pairs import Numbering, PairScorer
 from concordant.solvers import Solution
-from concordant.solvers.ridge import Block, Moments, ridge
+from concordant.solvers.moments import Block, Moments
+from concordant.solvers.ridge import ridge
 from concordant.supervision.labels import Preferences
 from concordant.supervision.queries import Queries
-from concordant.types import FloatArray, IntArray
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairProblem", "PairTargets", "Regression", "pair_targets"]
 
@@ -24,41 +25,62 @@ Told: TypeAlias = Callable[[str], None]
 """Called after each block, with what it is made of."""
 
 
-@dataclass(frozen=True, eq=False)
 class PairTargets:
-    """What the score of each pair should be, by sorted row; 0 unless a subclass says more.
+    """What the score of each pair should be. Rows are counted in the order of the queries."""
 
-    Attributes
-    ----------
-    levels
-        One number per sorted row; those of a query differ if and only if something can be learned from it.
-    """
-
-    levels: FloatArray
+    lacking: ClassVar[str] = "labels that differ"
+    """What a query has not from which nothing is learned."""
 
     def __call__(self, left: IntArray, right: IntArray, start: int) -> FloatArray:
         """Targets of pairs of rows, which are numbered from `start` on."""
         raise NotImplementedError
 
+    def of_items(self, rows: slice) -> FloatArray:
+        """Targets of single rows, which symmetric scores have."""
+        raise NotImplementedError
+
+    def informed(self, counted: BoolArray, offsets: IntArray) -> BoolArray:
+        """Whether something is learned from each query; rows that are not counted have no label."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class SharedRelevance(PairTargets):
-    """y_i y_j / sum(y); the levels are y_i / sum(y), which are also the targets of single items."""
+    """y_i y_j / sum(y); of single items y_i / sum(y), which are the shares."""
+
+    lacking: ClassVar[str] = "a relevant item"
+    shares: FloatArray
 
     def __call__(self, left: IntArray, right: IntArray, start: int) -> FloatArray:
         """Both relevant: the query's share."""
         del start
-        return self.levels[left] * (self.levels[right] > 0.0)
+        return self.shares[left] * (self.shares[right] > 0.0)
+
+    def of_items(self, rows: slice) -> FloatArray:
+        """The shares."""
+        return self.shares[rows]
+
+    def informed(self, counted: BoolArray, offsets: IntArray) -> BoolArray:
+        """Where something is relevant; all items may be."""
+        return segment_sum(np.where(counted, self.shares, 0.0), offsets) > 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class GradeSigns(PairTargets):
-    """Which of two grades is higher; the levels are the grades."""
+    """Which of two grades is higher."""
+
+    grades: FloatArray
 
     def __call__(self, left: IntArray, right: IntArray, start: int) -> FloatArray:
         """1 where the left one is, -1 where the right one is."""
         del start
-        return np.sign(self.levels[left] - self.levels[right])
+        return np.sign(self.grades[left] - self.grades[right])
+
+    def informed(self, counted: BoolArray, offsets: IntArray) -> BoolArray:
+        """Where two grades differ."""
+        lowest = segment_reduce(np.minimum, np.where(counted, self.grades, np.inf), offsets)
+        highest = segment_reduce(np.maximum, np.where(counted, self.grades, -np.inf), offsets)
+        return lowest < highest
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +91,13 @@ class NetPreferences(PairTargets):
     ----------
     numbers, net
         Numbers of the pairs where it is not 0, ascending; and what it is.
+    rows
+        The two rows of each of them.
     """
 
     numbers: IntArray
     net: FloatArray
+    rows: IntArray
 
     def __call__(self, left: IntArray, right: IntArray, start: int) -> FloatArray:
         """Look the pairs up."""
@@ -82,17 +107,23 @@ class NetPreferences(PairTargets):
         targets[self.numbers[found] - start] = self.net[found]
         return targets
 
+    def informed(self, counted: BoolArray, offsets: IntArray) -> BoolArray:
+        """Where votes do not cancel."""
+        kept = self.rows[:, 0][counted[self.rows].all(axis=1)]
+        flags = np.zeros(len(offsets) - 1, dtype=bool)
+        flags[np.searchsorted(offsets, kept, side="right") - 1] = True
+        return flags
+
     @classmethod
     def of(cls, labels: Preferences, queries: Queries) -> NetPreferences:
         """Add up the weights of each pair, both directions."""
         better, worse, weights, _ = Pairs.of(labels, queries)
         pairs = Numbering(queries.offsets)
         numbers = pairs.number(better, worse, queries.codes[better])
-        unique, places = np.unique(numbers, return_inverse=True)
+        unique, first, places = np.unique(numbers, return_index=True, return_inverse=True)
         net = np.bincount(places, np.where(better > worse, weights, -weights), len(unique))
-        levels = np.zeros(queries.n_rows)
-        levels[np.maximum(better, worse)[(net != 0.0)[places]]] = 1.0  # never the first row of a query
-        return cls(levels, unique[net != 0.0], net[net != 0.0])
+        kept, rows = net != 0.0, np.column_stack((better[first], worse[first]))
+        return cls(unique[kept], net[kept], rows[kept])
 
 
 def pair_targets(metric: Metric, labels: Any, queries: Queries) -> PairTargets:
@@ -131,7 +162,7 @@ class PairProblem:
     scorer, targets
         Features of pairs, and what they should add up to.
     shares, weights
-        What a query counts, and what the label of a sorted row counts.
+        What a query counts, and what the label of a sorted row counts, at most 1.
     """
 
     scorer: PairScorer
@@ -140,10 +171,16 @@ class PairProblem:
     weights: FloatArray
 
     @property
+    def n_informative(self) -> int:
+        """Queries from which something is learned."""
+        informed = self.targets.informed(self.weights > 0.0, self.scorer.offsets)
+        return int((informed & (self.shares > 0.0)).sum())
+
+    @property
     def n_blocks(self) -> int:
-        """Blocks that will be read, those for the means included."""
-        pairs, items = (sum(1 for _ in cut()) for cut in (self.scorer.blocks, self.scorer.item_blocks))
-        return 2 * (pairs + items) if self.scorer.symmetric else pairs
+        """Blocks that will be read."""
+        pairs, items = self.scorer.n_blocks, self.scorer.n_item_blocks
+        return pairs + items if self.scorer.symmetric else pairs
 
     def pair_blocks(self, told: Told) -> Iterator[Block]:
         """Pairs: the mean over a query's pairs counts by the query's share."""
@@ -161,16 +198,13 @@ class PairProblem:
         weights = np.repeat(self.shares / np.maximum(sizes, 1), sizes) * self.weights
         for start, stop in self.scorer.item_blocks():
             rows = slice(start, stop)
-            yield Block(self.scorer.item_features(start, stop), self.targets.levels[rows], weights[rows])
+            yield Block(self.scorer.item_features(start, stop), self.targets.of_items(rows), weights[rows])
             told("items")
 
-    def pair_regression(self, alpha: float, told: Told, *, fit_scale: bool) -> Regression:
-        """Fit the pairs; antisymmetric scores have no intercept."""
-        intercept = self.scorer.symmetric
-        moments = Moments.of(partial(self.pair_blocks, told), self.scorer.width, intercept=intercept)
-        return Regression.of(moments, alpha, fit_scale=fit_scale)
-
-    def item_regression(self, alpha: float, told: Told, *, fit_scale: bool) -> Regression:
-        """Fit the items."""
-        moments = Moments.of(partial(self.item_blocks, told), self.scorer.item_width, intercept=True)
-        return Regression.of(moments, alpha, fit_scale=fit_scale)
+    def moments(self, told: Told) -> tuple[Moments, Moments | None]:
+        """Add up the pairs and, where scores are symmetric, the items; else there is no intercept."""
+        scorer = self.scorer
+        pairs = Moments.of(self.pair_blocks(told), scorer.width, intercept=scorer.symmetric)
+        if not scorer.symmetric:
+            return pairs, None
+        return pairs, Moments.of(self.item_blocks(told), scorer.item_width, intercept=True)

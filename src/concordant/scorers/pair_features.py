@@ -12,9 +12,9 @@ from concordant.exceptions import ParameterError, ShapeError
 from concordant.supervision.check import check_features
 from concordant.types import FloatArray
 
-__all__ = ["ANTISYMMETRIC", "SYMMETRIC", "Group", "PairFunction", "asked", "check_exchange", "pair_names"]
+__all__ = ["TABLES", "Group", "PairFunction", "asked", "check_exchange", "pair_names", "two_of"]
 
-SAME = 1e-9  # of the largest feature: what rounding may make of equal ones
+SAME = 1e-9  # of the largest value of a feature: what rounding may make of equal ones
 
 PairFunction: TypeAlias = Callable[[FloatArray, FloatArray], Any]
 """phi(left, right) of the features of two items, row by row: one row of features per pair."""
@@ -47,31 +47,39 @@ def mixed_products(left: FloatArray, right: FloatArray, sign: float) -> FloatArr
     return products
 
 
+def two_of(rows: FloatArray) -> FloatArray:
+    """Products of two features of one item."""
+    a, b = np.triu_indices(rows.shape[1], 1)
+    return rows[:, a] * rows[:, b]
+
+
 def signed_square(left: FloatArray, right: FloatArray) -> FloatArray:
     """Squares of the differences, with their signs."""
     apart = left - right
     return apart * np.abs(apart)
 
 
-SYMMETRIC: Mapping[str, Group] = {  # the same for (i, j) and (j, i)
+SYMMETRIC = {  # the same for (i, j) and (j, i)
     "sum": Group(lambda left, right, _: left + right),
     "product": Group(lambda left, right, _: left * right),
     "absdiff": Group(lambda left, right, _: np.abs(left - right)),
     "context": Group(lambda left, _, mean: np.broadcast_to(mean, left.shape)),
     "cross": Group(lambda left, right, _: mixed_products(left, right, 1.0), mixed=True),
 }
-ANTISYMMETRIC: Mapping[str, Group] = {  # of the other sign for (j, i)
+ANTISYMMETRIC = {  # of the other sign for (j, i)
     "difference": Group(lambda left, right, _: left - right),
     "signed_square": Group(lambda left, right, _: signed_square(left, right)),
     "context": Group(lambda left, right, mean: (left - right) * mean),
     "cross": Group(lambda left, right, _: mixed_products(left, right, -1.0), mixed=True),
 }
+TABLES: Mapping[bool, Mapping[str, Group]] = {True: SYMMETRIC, False: ANTISYMMETRIC}
+"""Groups by their names, symmetric or not."""
 
 
 def pair_names(groups: Mapping[str, Group], names: Sequence[str]) -> list[str]:
     """Give a name to each feature of a pair.
 
-    >>> pair_names({"sum": SYMMETRIC["sum"], "cross": SYMMETRIC["cross"]}, ["bm25", "age"])
+    >>> pair_names({name: TABLES[True][name] for name in ("sum", "cross")}, ["bm25", "age"])
     ['sum(bm25)', 'sum(age)', 'cross(bm25,age)']
     """
     two = [",".join(both) for both in combinations(names, 2)]
@@ -81,8 +89,10 @@ def pair_names(groups: Mapping[str, Group], names: Sequence[str]) -> list[str]:
 def asked(
     function: PairFunction, left: FloatArray, right: FloatArray, width: int | None = None
 ) -> FloatArray:
-    """Give what a user's function makes of these items, checked."""
-    values = np.asarray(check_features(function(left, right), "features(left, right)"), dtype=np.float64)
+    """Give what a user's function makes of these items, checked; compressed rows are unpacked."""
+    given = function(left, right)
+    given = given.toarray() if hasattr(given, "toarray") else given
+    values = np.asarray(check_features(given, "features(left, right)"), dtype=np.float64)
     if len(values) != len(left) or (width is not None and values.shape[1] != width):
         columns = "one row" if width is None else f"{width} features"
         raise ShapeError("features(left, right)", values.shape, f"{columns} for each of {len(left)} pairs")
@@ -94,8 +104,9 @@ def check_exchange(function: PairFunction, left: FloatArray, right: FloatArray, 
     forth = asked(function, left, right)
     back = asked(function, right, left, forth.shape[1])
     apart = np.abs(forth - back if symmetric else forth + back)
-    if apart.size and apart.max() > SAME * np.abs(forth).max():
-        pair, feature = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    wrong = apart > SAME * np.abs(forth).max(axis=0)
+    if wrong.any():
+        pair, feature = np.argwhere(wrong)[0]
         seen = f"{forth[pair, feature]:g} and, the items exchanged, {back[pair, feature]:g}"
         rule = "symmetric, phi(a, b) = phi(b, a)" if symmetric else "antisymmetric, phi(a, b) = -phi(b, a)"
         raise ParameterError("features", function, f"{rule}: feature {feature} of a pair is {seen}")

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concordant.exceptions import ParameterError
+from concordant.exceptions import NonFiniteError, ParameterError
 from concordant.scorers.linear import LinearScorer
-from concordant.scorers.pair_features import ANTISYMMETRIC, SYMMETRIC, PairFunction, asked, check_exchange
+from concordant.scorers.pair_features import TABLES, PairFunction, asked, check_exchange, two_of
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["Affine", "Numbering", "PairScorer"]
 
 BLOCK_BYTES = 2**20  # of pair features at a time: they stay in the cache
-MOST_FEATURES = 20_000  # their products are kept: 3.2 GB at this number
+MOST_FEATURES = 20_000  # a matrix of their products takes 3.2 GB at this number; a fit has up to five
 CHECKED_PAIRS = 1000  # on which a user's features are asked both ways round
 RUN_PAIRS = 2**20  # scored at a time, if that is not one query
+LARGEST = 1e250  # of a score
 
 
 class Numbering:
@@ -41,9 +42,7 @@ class Numbering:
         numbers = np.arange(start, stop)
         query = np.searchsorted(self.starts, numbers, side="right") - 1
         inside = numbers - self.starts[query]
-        left = (0.5 + np.sqrt(2.0 * inside + 0.25)).astype(np.int64)
-        left -= left * (left - 1) // 2 > inside  # where the root was rounded
-        left += left * (left + 1) // 2 <= inside
+        left = (0.5 + np.sqrt(2.0 * inside + 0.25)).astype(np.int64)  # right up to 10^8 items of a query
         right = inside - left * (left - 1) // 2
         return left + self.first[query], right + self.first[query], query
 
@@ -75,9 +74,8 @@ class PairScorer:
     ) -> None:
         self.X, self.offsets, self.symmetric = X, offsets, symmetric
         self.pairs = Numbering(offsets)
-        table = SYMMETRIC if symmetric else ANTISYMMETRIC
         self.own = groups if callable(groups) else None
-        self.groups = {} if callable(groups) else {name: table[name] for name in groups}
+        self.groups = {} if callable(groups) else {name: TABLES[symmetric][name] for name in groups}
         context = "context" in self.groups
         self.means: FloatArray = query_means(X, offsets) if context else np.zeros((len(offsets) - 1, 0))
         widths = (group.width(X.shape[1]) for group in self.groups.values())
@@ -86,18 +84,30 @@ class PairScorer:
             allowed = f"such that a pair, or an item, has at most {MOST_FEATURES} features, not {most}"
             raise ParameterError("features", groups, f"{allowed}: leave out a group, or columns of X")
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks of pairs."""
+        return -(-self.pairs.n_pairs // block_length(self.width))
+
+    @property
+    def n_item_blocks(self) -> int:
+        """Number of blocks of items."""
+        return -(-int(self.X.shape[0]) // block_length(self.item_width))
+
     def blocks(self) -> Iterator[tuple[int, int]]:
         """First and last numbers of blocks of pairs; a long query is cut."""
-        return cut(self.pairs.n_pairs, self.width)
+        return in_blocks(self.pairs.n_pairs, self.width)
 
     def item_blocks(self) -> Iterator[tuple[int, int]]:
         """First and last rows of blocks of items."""
-        return cut(self.X.shape[0], self.item_width)
+        return in_blocks(self.X.shape[0], self.item_width)
 
     @property
     def item_width(self) -> int:
         """Number of features of one item."""
-        return int(2 * self.X.shape[1] + self.means.shape[1])
+        p, two = self.X.shape[1], self.groups.get("cross")
+        mixed = two.width(p) if two else 0
+        return int(2 * p + mixed + self.means.shape[1] + (self.width if self.own else 0))
 
     def features(self, left: IntArray, right: IntArray, query: IntArray) -> FloatArray:
         """One row of features per pair of rows."""
@@ -113,11 +123,20 @@ class PairScorer:
         return values
 
     def item_features(self, start: int, stop: int) -> FloatArray:
-        """Features of single rows, their squares, and the means of their queries where pairs have them."""
+        """Features of single rows, their squares, and what the features of pairs bring beyond these.
+
+        That is what a pair would have whose items are the same: products of two features ("cross"), means of
+        the query ("context"), or what a user's function gives.
+        """
         rows = dense(self.X[start:stop])
         query = np.searchsorted(self.offsets, np.arange(start, stop), side="right") - 1
         with np.errstate(over="ignore"):
-            return np.hstack((rows, rows * rows, self.means[query]))
+            parts = [rows, rows * rows, self.means[query]]
+            if "cross" in self.groups:
+                parts.append(two_of(rows))
+        if self.own:
+            parts.append(asked(self.own, rows, rows, self.width))
+        return np.hstack(parts)
 
     def items(self, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Features of the two items of each pair; of compressed rows, each is unpacked once."""
@@ -159,16 +178,16 @@ class PairScorer:
         u[np.tril_indices(len(u), -1)] = scores
         u += u.T if self.symmetric else -u.T
         if self.symmetric and len(u):
-            np.fill_diagonal(u, items(self.item_features(start, stop)))
+            np.fill_diagonal(u, refused_overflow(items(self.item_features(start, stop))))
         return u
 
     def scores(self, pairs: Affine, start: int, stop: int) -> FloatArray:
         """Scores of the pairs numbered from start to stop."""
         scores = np.empty(stop - start)
-        for low, high in cut(stop - start, self.width):
+        for low, high in in_blocks(stop - start, self.width):
             rows = self.pairs.rows(start + low, start + high)
             scores[low:high] = pairs(self.features(*rows))
-        return scores
+        return refused_overflow(scores)
 
 
 class Affine(NamedTuple):
@@ -182,10 +201,23 @@ class Affine(NamedTuple):
         return LinearScorer(features).all_scores(self.coef) + self.intercept
 
 
-def cut(n_rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Cut rows of so many numbers into small blocks, or as long as wide: no larger than their products."""
-    length = max(BLOCK_BYTES // (8 * max(width, 1)), width)
+def block_length(width: int) -> int:
+    """Rows of a block of this width: it is small, or a quarter of the size of its products."""
+    return max(BLOCK_BYTES // (8 * max(width, 1)), width // 4, 1)
+
+
+def in_blocks(n_rows: int, width: int) -> Iterator[tuple[int, int]]:
+    """First and last rows of blocks."""
+    length = block_length(width)
     return ((start, min(start + length, n_rows)) for start in range(0, n_rows, length))
+
+
+def refused_overflow(scores: FloatArray) -> FloatArray:
+    """Give the scores, if they are in the range of doubles, and sums of them would be."""
+    if (bad := ~(np.abs(scores) < LARGEST)).any():
+        value, hint = float(scores[int(np.argmax(bad))]), "rescale X: products of such features overflow."
+        raise NonFiniteError("the score", value, "a pair of items", int(bad.sum()), hint)
+    return scores
 
 
 def dense(rows: Any) -> FloatArray:

@@ -1,118 +1,32 @@
-"""Ridge regression solved exactly, from sums over blocks of rows that need not be in memory together."""
+"""Ridge regression solved exactly, from sums over its rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from concordant._segments import one_blas_thread
-from concordant.exceptions import NonFiniteError
-from concordant.scorers.spread import ROUNDING
+from concordant.solvers.moments import Moments, few_threads
 from concordant.solvers.solution import Solution
-from concordant.types import BoolArray, FloatArray
+from concordant.types import FloatArray
 
-__all__ = ["Block", "Moments", "joined", "ridge"]
+__all__ = ["joined", "ridge"]
 
 TOLERANCE = 1e-9  # of the objective at weights 0: what lies nearer to the optimum is there
-THREADED_FEATURES = 1000  # from here on the product of a block is worth more than one thread
-LARGEST = 2.0**1000  # of a sum of squares: what is made of it stays in the range of doubles
-
-
-class Block(NamedTuple):
-    """Rows of a regression: features, what they should add up to, and what each squared error weighs."""
-
-    features: FloatArray
-    targets: FloatArray
-    weights: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What a least-squares fit needs to know about its rows: weighted sums of them and of their products.
-
-    Attributes
-    ----------
-    weight
-        Sum of the weights.
-    means, target_mean
-        Weighted means of the features and of the targets; 0 where the fit has no intercept.
-    gram, cross, square
-        Weighted sums, about these means, of products of features, of features and target, and of the squared
-        target.
-    n_passes
-        How often the rows were read.
-    """
-
-    weight: float
-    means: FloatArray
-    target_mean: float
-    gram: FloatArray
-    cross: FloatArray
-    square: float
-    n_passes: int
-
-    @classmethod
-    def of(cls, blocks: Callable[[], Iterable[Block]], n_features: int, *, intercept: bool) -> Moments:
-        """Add up blocks, once for the means if there is an intercept, and once for the products.
-
-        Products are taken about the means: about 0, a level far from it would swallow the spread.
-        """
-        weight, means, level = 0.0, np.zeros(n_features), 0.0
-        threads = one_blas_thread() if n_features < THREADED_FEATURES else nullcontext()
-        with threads, np.errstate(over="ignore", invalid="ignore"):
-            for features, targets, weights in blocks() if intercept else ():
-                weight += float(weights.sum())
-                means += weights @ features
-                level += float(weights @ targets)
-            means, level = (means / weight, level / weight) if weight > 0.0 else (0.0 * means, 0.0)
-            sums = cls(0.0, means, level, np.zeros((n_features, n_features)), np.zeros(n_features), 0.0, 0)
-            for block in blocks():
-                sums = sums.plus(block)
-        refuse_overflow(sums)
-        return replace(sums, n_passes=1 + intercept)
-
-    def plus(self, block: Block) -> Moments:
-        """Add a block; the arrays are added to in place."""
-        roots = np.sqrt(block.weights)
-        features = block.features - self.means
-        features *= roots[:, None]
-        targets = (block.targets - self.target_mean) * roots
-        self.gram[:] += features.T @ features
-        self.cross[:] += features.T @ targets
-        square = self.square + float(targets @ targets)
-        return replace(self, weight=self.weight + float(block.weights.sum()), square=square)
-
-    @property
-    def varies(self) -> BoolArray:
-        """Whether each feature does, by more than rounding."""
-        return np.asarray(self.deviation > ROUNDING * np.abs(self.means))
-
-    @property
-    def deviation(self) -> FloatArray:
-        """Root mean square of each feature about its mean."""
-        return np.asarray(np.sqrt(np.diag(self.gram) / (self.weight or 1.0)))
-
-    def spread(self) -> FloatArray:
-        """Root mean square of each feature about its mean; 1 where it has none."""
-        return np.where(self.varies, self.deviation, 1.0)
-
-    def scaled(self, scale: FloatArray) -> Moments:
-        """Give the moments of features divided by these numbers; what does not vary becomes 0."""
-        rates = np.where(self.varies, 1.0 / scale, 0.0)
-        gram, cross = self.gram * rates[:, None] * rates, self.cross * rates
-        return replace(self, means=self.means / scale, gram=gram, cross=cross)
+REFINEMENTS = 3
+SAFE = 1e-8  # share of the curvature that is the penalty's: from here on a Cholesky factor is accurate
+HIDDEN = 8.0 * float(np.finfo(np.float64).eps)  # share of the largest eigenvalue that is rounding, a feature
 
 
 def ridge(moments: Moments, alpha: float) -> Solution:
     """Minimise the weighted sum of squared errors plus alpha/2 times w @ w; an intercept is not penalised.
 
     The solution is exact up to rounding. Without a penalty, or with one that rounding hides, it is the
-    shortest of the best ones.
+    shortest of the best ones, if each feature is measured in units of its own size: that of the others does
+    not matter, so that features of any unit are used.
 
     Parameters
     ----------
@@ -123,46 +37,108 @@ def ridge(moments: Moments, alpha: float) -> Solution:
 
     Examples
     --------
+    >>> from concordant.solvers.moments import Block
     >>> rows = Block(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 5.0]), np.ones(3))
-    >>> solution = ridge(Moments.of(lambda: [rows], 1, intercept=True), alpha=0.0)
+    >>> solution = ridge(Moments.of([rows], 1, intercept=True), alpha=0.0)
     >>> solution.w, solution.converged
     (array([2.]), True)
     """
-    gram, cross = moments.gram, moments.cross
-    inverse = inverse_of(2.0 * gram, alpha)
-    w = inverse(2.0 * cross)
-    for _ in range(2):  # the second time takes away what rounding left
-        grad = 2.0 * (gram @ w - cross) + alpha * w
-        w = np.where(moments.varies, w - inverse(grad), 0.0)
-    grad = 2.0 * (gram @ w - cross) + alpha * w
-    errors = max(moments.square - 2.0 * float(w @ cross) + float(w @ gram @ w), 0.0)
+    cross, varies = moments.cross, moments.varies
+    with few_threads(len(cross)):
+        inverse = Inverse.of(moments.gram, alpha)
+        w = np.where(varies, inverse(2.0 * cross), 0.0)
+        for _ in range(REFINEMENTS):  # each takes away what rounding left
+            w = np.where(varies, w - inverse(gradient(moments, alpha, w)), 0.0)
+        return reached(moments, alpha, w, inverse)
+
+
+def gradient(moments: Moments, alpha: float, w: FloatArray) -> FloatArray:
+    """Of the objective, at these weights."""
+    return np.asarray(2.0 * (moments.gram @ w - moments.cross) + alpha * w)
+
+
+def reached(moments: Moments, alpha: float, w: FloatArray, inverse: Inverse) -> Solution:
+    """Say how good these weights are."""
+    grad = gradient(moments, alpha, w)
+    errors = max(moments.square - 2.0 * float(w @ moments.cross) + float(w @ moments.gram @ w), 0.0)
     value = errors + 0.5 * alpha * float(w @ w)
-    norm, excess = float(np.linalg.norm(grad)), max(0.5 * float(grad @ inverse(grad)), 0.0)
+    norm, excess = float(np.linalg.norm(grad)), inverse.excess(grad)
     gap = norm * norm / (2.0 * alpha) if alpha > 0.0 else math.inf
     converged = excess <= TOLERANCE * moments.square
-    reason = "tolerance" if converged else "precision"
-    return Solution(w, value, norm, excess, gap, 1, moments.n_passes, converged, reason)
+    return Solution(w, value, norm, excess, gap, 1, 1, converged, "tolerance" if converged else "precision")
 
 
-def inverse_of(hessian: FloatArray, alpha: float) -> Callable[[FloatArray], FloatArray]:
-    """Give the product with the inverse of hessian + alpha; with the pseudo-inverse, where it is singular."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """Inverse of the Hessian 2 gram + alpha, found in coordinates in which its diagonal is 1.
 
-    n = len(hessian)
-    if not n:
-        return np.copy
-    nothing = n * float(np.finfo(np.float64).eps) * float(np.diag(hessian).max(initial=0.0))
-    if alpha > nothing:
-        try:
-            factor = cho_factor(hessian + alpha * np.eye(n))
-        except LinAlgError:  # rounding: the penalty is too small to help
-            pass
-        else:
-            return lambda vector: np.asarray(cho_solve(factor, vector))
-    values, vectors = eigh(hessian)
-    kept = values > n * np.finfo(np.float64).eps * max(values.max(initial=0.0), 0.0)
-    rates = np.where(kept, 1.0 / (np.where(kept, values, 1.0) + alpha), 0.0)
-    return lambda vector: np.asarray(vectors @ (rates * (vectors.T @ vector)))
+    Attributes
+    ----------
+    units
+        Roots of the diagonal of the Hessian.
+    solve
+        Product of a vector with the inverse in those coordinates; with the pseudo-inverse where it is
+        singular.
+    curved
+        Half the squared length of a gradient, the Hessian being 1.
+    """
+
+    units: FloatArray
+    solve: Callable[[FloatArray], FloatArray]
+    curved: Callable[[FloatArray], float]
+
+    @classmethod
+    def of(cls, gram: FloatArray, alpha: float) -> Inverse:
+        """Factorise: by Cholesky, where the penalty is large enough for that; else by eigenvalues."""
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+        units = np.sqrt(2.0 * np.diag(gram) + alpha)
+        units = np.where(units > 0.0, units, 1.0)
+        if not len(units):
+            return cls(units, np.copy, lambda _: 0.0)
+        if alpha > SAFE * units.max() ** 2:
+            try:
+                factor = cho_factor(hessian_in(units, gram, alpha).T, overwrite_a=True, check_finite=False)
+            except LinAlgError:  # rounding: sums of very many rows
+                return cls.by_eigenvalues(units, gram, alpha)
+            solve = partial(cho_solve, factor, check_finite=False)
+            return cls(units, solve, lambda grad: 0.5 * float(grad @ solve(grad)))
+        return cls.by_eigenvalues(units, gram, alpha)
+
+    @classmethod
+    def by_eigenvalues(cls, units: FloatArray, gram: FloatArray, alpha: float) -> Inverse:
+        """Leave out directions whose curvature rounding hides.
+
+        A gradient along one of them lowers the objective by at least what it would if the curvature were as
+        large as rounding can hide.
+        """
+        from scipy.linalg import eigh
+
+        values, vectors = eigh(hessian_in(units, gram, alpha).T, overwrite_a=True, check_finite=False)
+        least = HIDDEN * len(units) * max(float(values.max()), 1.0)
+        kept = values > least
+        rates, curvature = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0), np.maximum(values, least)
+        return cls(
+            units,
+            lambda vector: vectors @ (rates * (vectors.T @ vector)),
+            lambda grad: 0.5 * float(((vectors.T @ grad) ** 2 / curvature).sum()),
+        )
+
+    def __call__(self, vector: FloatArray) -> FloatArray:
+        """Give the product with a vector."""
+        return np.asarray(self.solve(vector / self.units) / self.units)
+
+    def excess(self, grad: FloatArray) -> float:
+        """How far the objective is above its optimum where its gradient is this: the Newton decrement."""
+        return max(self.curved(grad / self.units), 0.0)
+
+
+def hessian_in(units: FloatArray, gram: FloatArray, alpha: float) -> FloatArray:
+    """Give 2 gram + alpha, rows and columns divided by the units."""
+    hessian = gram * (2.0 / units)
+    hessian /= units[:, None]
+    hessian[np.diag_indices(len(units))] += alpha / units / units
+    return np.asarray(hessian)
 
 
 def joined(first: Solution, second: Solution) -> Solution:
@@ -179,13 +155,3 @@ def joined(first: Solution, second: Solution) -> Solution:
         converged=converged,
         stopped_by="tolerance" if converged else "precision",
     )
-
-
-def refuse_overflow(sums: Moments) -> None:
-    """Raise where sums of products have left the range of doubles."""
-    squares = np.append(np.diag(sums.gram), sums.square)  # no product is larger
-    if (bad := ~(squares < LARGEST)).any():
-        first = int(np.argmax(bad))
-        where = f"feature {first}" if first < len(sums.cross) else "the labels"
-        hint = "rescale X, the labels or the weights."
-        raise NonFiniteError("the sum of squares", float(squares[first]), where, int(bad.sum()), hint)

@@ -146,6 +146,15 @@ class Preferences:
     def __len__(self) -> int:
         return self.n_rows
 
+    @property
+    def shape(self) -> tuple[int]:
+        """One label per row: what has a shape is cut by its rows in scikit-learn's searches."""
+        return (self.n_rows,)
+
+    def __getitem__(self, rows: Any) -> Preferences:
+        """Give `take(rows)`, for scikit-learn."""
+        return self.take(rows)
+
     def take(self, rows: IntArray) -> Preferences:
         """Preferences among these rows, which are numbered anew in this order; the others are dropped.
 

@@ -16,11 +16,12 @@ from concordant.types import ArrayLike, FloatArray
 if TYPE_CHECKING:
     from concordant.surrogates.lowrank import LowRankSurrogate
 
-__all__ = ["Calibration", "blocks", "centred", "cut"]
+__all__ = ["Calibration", "blocks", "centred", "threshold"]
 
 BLOCK = 2**22  # numbers of a table that is only looked through, 32 MiB
 MOST_COMPARED = 10_000  # predictions whose distances are all measured
 EPSILON = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)  # below it digits are lost
 REFERENCE = "Ramaswamy, Agarwal and Tewari (2013), Theorem 3, with costs and levels"
 
 
@@ -48,8 +49,8 @@ class Calibration:
     smallest_dimension
         The least number for these losses: their rank once the mean of each row and column is taken out.
     matrix_rank
-        Rank of the losses as they are, at the same cut; the theorem as published needs that many numbers, or
-        one less by its constant.
+        Rank of the losses as they are, at the same threshold; the theorem as published needs that many
+        numbers, or one less by its constant.
     residual
         Largest difference between the losses and what the parts make up.
     diameter
@@ -76,10 +77,10 @@ class Calibration:
         """Measure a surrogate against its losses."""
         losses = surrogate.losses
         made = surrogate.targets @ surrogate.directions.T + surrogate.costs
-        residual = float(np.abs(surrogate.excess - made).max())
+        residual = float(np.abs(surrogate.net_losses - made).max())
         diameter, exact = spread(surrogate.directions)
         sizes = [singular_values(matrix) for matrix in (centred(losses)[0], losses)]
-        least = cut(sizes[0], losses, surrogate.tol)  # for both: centring makes no singular value larger
+        least = threshold(sizes[0], losses, surrogate.tol)  # centring makes no singular value larger
         smallest, rank = (int((values > least).sum()) for values in sizes)
         about = f" up to {2.0 * residual:.3g}" if residual > rounding_of(losses) else ""
         statement = (
@@ -120,19 +121,23 @@ class Calibration:
         probs = distributions(rng, n_draws, chosen.n_labels)
         best = probs @ chosen.targets
         u = best + moves(rng, chosen, best)
-        excess = chosen.regret(probs, u) - self.rounding(u)
+        regret = chosen.regret(probs, u) - self.rounding(u)
         bound = self.regret_bound(chosen.surrogate_regret(probs, u))
         with np.errstate(divide="ignore"):
-            shares = np.divide(excess, bound, out=np.zeros(n_draws), where=excess > 0)
+            shares = np.divide(regret, bound, out=np.zeros(n_draws), where=regret > 0)
         return float(shares.max())
 
     def rounding(self, u: FloatArray) -> FloatArray:
-        """How far the computed regret of each u may be off: sums of as many terms, twice."""
+        """How far the computed regret of each u, and its bound, may be off: sums of as many terms, twice.
+
+        And squares of distances, which are 0 in doubles where they are too small.
+        """
         parts = self.surrogate
         longest = np.linalg.norm(parts.directions, axis=1).max()
         scores = np.linalg.norm(u, axis=1) * longest + np.abs(parts.costs).max()
-        losses = (parts.n_labels + 2) * np.abs(parts.excess).max()
-        total: FloatArray = 4.0 * EPSILON * ((parts.dimension + 2) * scores + losses)
+        losses = (parts.n_labels + 2) * np.abs(parts.net_losses).max()
+        lost = self.diameter * np.sqrt(parts.dimension * TINY) + TINY
+        total: FloatArray = 4.0 * EPSILON * ((parts.dimension + 2) * scores + losses) + lost
         return total
 
 
@@ -167,7 +172,7 @@ def singular_values(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
 
 
-def cut(sizes: FloatArray, losses: FloatArray, tol: float) -> float:
+def threshold(sizes: FloatArray, losses: FloatArray, tol: float) -> float:
     """Up to where singular values of the losses count as 0, from those of the centred ones."""
     return max(tol * float(sizes[0]), rounding_of(losses))
 

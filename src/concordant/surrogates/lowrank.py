@@ -12,23 +12,20 @@ LowRankSurrogate(10 labels, 10 predictions, dimension 1)
 from __future__ import annotations
 
 import functools
-import numbers
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from concordant.exceptions import NonFiniteError, ParameterError, ShapeError
-from concordant.supervision.check import check_features
+from concordant.exceptions import ShapeError
 from concordant.supervision.columns import check_column, check_lengths, frozen
 from concordant.supervision.labels import check_whole
 from concordant.supervision.synthetic.distribution import check_probabilities
-from concordant.surrogates.calibration import Calibration, blocks, centred, cut
+from concordant.surrogates.calibration import Calibration, blocks, centred, threshold
+from concordant.surrogates.loss_tables import check_each, check_losses, check_table, check_tolerance
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["LowRankSurrogate"]
-
-LARGEST = 1e100  # squares of such numbers, added up, are still numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +123,7 @@ class LowRankSurrogate:
         losses = check_losses(L, "L")
         rest, costs, levels = centred(losses)
         left, sizes, right = np.linalg.svd(rest, full_matrices=False)
-        kept = sizes > cut(sizes, losses, check_tolerance(tol))
+        kept = sizes > threshold(sizes, losses, check_tolerance(tol))
         share = np.sqrt(sizes[kept])
         return cls(left[:, kept] * share, right[kept].T * share, costs, levels, losses, tol)
 
@@ -167,13 +164,16 @@ class LowRankSurrogate:
         return Calibration.of(self)
 
     @functools.cached_property
-    def excess(self) -> FloatArray:
+    def net_losses(self) -> FloatArray:
         """Losses less the levels, which no prediction changes and which may be much larger."""
-        beyond: FloatArray = self.losses - self.levels[:, None]
-        return frozen(beyond)
+        net: FloatArray = self.losses - self.levels[:, None]
+        return frozen(net)
 
     def loss_matrix(self) -> FloatArray:
-        """Give the losses that the parts make up, (n_labels, n_predictions)."""
+        """Give the losses that the parts make up, (n_labels, n_predictions).
+
+        Those of a ranking metric, from its definition, are `concordant.theory.lowrank.loss_matrix`.
+        """
         made: FloatArray = self.targets @ self.directions.T + self.costs + self.levels[:, None]
         return made
 
@@ -225,7 +225,7 @@ class LowRankSurrogate:
         shares = check_probabilities(probs, (len(outputs), self.n_labels))
         decoded, regret = self.decode(outputs), np.empty(len(outputs))
         for rows in blocks(len(outputs), self.n_predictions):
-            expected = shares[rows] @ self.excess
+            expected = shares[rows] @ self.net_losses
             chosen = np.take_along_axis(expected, decoded[rows, None], axis=1)[:, 0]
             regret[rows] = chosen - expected.min(axis=1)
         return regret
@@ -249,39 +249,3 @@ class LowRankSurrogate:
     def __repr__(self) -> str:
         counts = f"{self.n_labels} labels, {self.n_predictions} predictions, dimension {self.dimension}"
         return f"LowRankSurrogate({counts})"
-
-
-def check_table(values: ArrayLike, name: str) -> FloatArray:
-    """Give a table of finite numbers, none so large that its squares overflow when added up."""
-    table = check_features(values.toarray() if hasattr(values, "toarray") else values, name)
-    if (large := ~(np.abs(table) <= LARGEST)).any():
-        row, column = np.argwhere(large)[0]
-        hint = f"rescale the numbers to at most {LARGEST:g} in size."
-        where = f"row {row}, column {column}"
-        raise NonFiniteError(name, float(table[row, column]), where, int(large.sum()), hint)
-    return np.asarray(table, dtype=np.float64)
-
-
-def check_losses(values: ArrayLike, name: str) -> FloatArray:
-    """Give a loss matrix with at least one prediction."""
-    losses = check_table(values, name)
-    if not losses.shape[1]:
-        raise ShapeError(name, losses.shape, "a row per label, a column per prediction")
-    return losses
-
-
-def check_each(values: ArrayLike, name: str, count: int) -> FloatArray:
-    """Give one finite number each; 0 where none are given."""
-    if values is None:
-        return np.zeros(count)
-    column = check_table(check_column(values, name)[:, None], name)[:, 0]
-    if len(column) != count:
-        raise ShapeError(name, column.shape, f"{count} numbers")
-    return column
-
-
-def check_tolerance(tol: float) -> float:
-    """Give a share of the largest singular value."""
-    if not (isinstance(tol, numbers.Real) and 0.0 <= tol < 1.0):
-        raise ParameterError("tol", tol, "a number >= 0 and < 1")
-    return float(tol)
