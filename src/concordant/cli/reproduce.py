@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from concordant.cli import bounds_simulation, buffoni, consistency, exactness, maxmargin
+from concordant.cli import bounds_simulation, buffoni, consistency, exactness, maxmargin, pairs
 
 __all__ = ["app"]
 
@@ -21,3 +21,4 @@ app.command(epilog=buffoni.EXAMPLES)(buffoni.buffoni)
 app.command(epilog=consistency.EXAMPLES)(consistency.consistency)
 app.command(epilog=exactness.EXAMPLES)(exactness.exactness)
 app.command(epilog=maxmargin.EXAMPLES)(maxmargin.maxmargin)
+app.command(epilog=pairs.EXAMPLES)(pairs.pairs)
