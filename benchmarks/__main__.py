@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import choice, maxmargin, metrics, reading, startup, surrogates, tables, training
+from benchmarks import choice, decoders, maxmargin, metrics, reading, startup, surrogates, tables, training
 
 SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
     "choice": choice.run,
+    "decoders": decoders.run,
     "maxmargin": maxmargin.run,
     "metrics": metrics.run,
     "reading": reading.run,

@@ -17,7 +17,7 @@ __all__ = ["Table", "machine", "show", "write"]
 
 PACKAGES = (
     "concordant", "numpy", "numba", "scipy", "scikit-learn", "lightgbm", "xgboost", "catboost", "ranx",
-    "pytrec_eval-terrier", "jax", "rax", "torch", "allRank",
+    "pytrec_eval-terrier", "jax", "rax", "torch", "allRank", "highspy", "corankco", "pref_voting",
 )  # fmt: skip
 
 Cell = str | float | int | None

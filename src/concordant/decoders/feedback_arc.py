@@ -50,7 +50,8 @@ def feedback_arc(
           majority follows these sums (Theorem 6).
         - "insertion": the better of these two, then moves of single items until none helps.
     time_limit
-        Seconds after which "auto" stops proving; infinity is allowed. The others do not read it.
+        Seconds after which "auto" stops proving, a few percent late where an integer program is solved;
+        infinity is allowed. The others do not read it.
     callback
         Called as `callback(value, bound)` by "auto", first and whenever it has improved one of them.
 
