@@ -37,5 +37,7 @@ from .supervision.readers import write_letor as write_letor
 from .supervision.readers import write_qrels as write_qrels
 from .supervision.readers import write_run as write_run
 from .surrogates import LowRankSurrogate as LowRankSurrogate
+from .theory.certificate import Certificate as Certificate
+from .theory.certify import certify as certify
 
 __version__: str

@@ -3,5 +3,21 @@
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["bounds", "conditions", "lowrank", "minimiser", "regret", "witness"]
+    __name__,
+    submodules=[
+        "bounds",
+        "catalogue",
+        "certificate",
+        "combination",
+        "conditions",
+        "lowrank",
+        "minimiser",
+        "regret",
+        "replicates",
+        "search",
+        "spaces",
+        "theorem",
+        "transfer",
+        "witness",
+    ],
 )

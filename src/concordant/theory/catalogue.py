@@ -1,0 +1,162 @@
+"""The catalogue: every combination of metric, labels, surrogate and decoder, and what is known of it.
+
+A plain table. Each combination whose parts fit together is covered by exactly one entry; what an entry
+calls proven is attacked by the tests on thousands of distributions, and what it calls refuted has to be found
+anew by the search.
+
+>>> from concordant.theory.combination import combination
+>>> theorem_of(combination("ndcg@10", "pairwise")).name
+'standardized'
+>>> theorem_of(combination("ap", "softmax")).status, theorem_of(combination("ap", "pairs")).status
+('refuted', 'proven')
+"""
+
+from __future__ import annotations
+
+from concordant.exceptions import ParameterError
+from concordant.theory.combination import Combination
+from concordant.theory.theorem import Theorem
+
+__all__ = ["CATALOGUE", "MEANINGS", "theorem_of"]
+
+MEANINGS = {  # conditions, in words
+    "P_reinforce": "an item more relevant on its own is not outweighed by the company it keeps",
+    "low_noise": "majorities add up along paths: d_ik > 0 and d_kj > 0 imply d_ij >= d_ik + d_kj",
+    "P_f": "the majority prefers the item with the larger expected net weight (or other f)",
+    "P_DAG": "the majority preferences have no cycle",
+    "order_preserving": "along some order of the items, exchanging two neighbours makes every order rarer",
+    "proven_decode": "on queries whose order the decoder proves best (`Decoded.proven`)",
+}
+BUFFONI = "Buffoni, Calauzènes, Gallinari and Usunier (2011)"
+RAMASWAMY = "Ramaswamy, Agarwal and Tewari (2013)"
+
+CATALOGUE = (
+    Theorem(
+        "standardized",
+        "proven",
+        "Minimising an order-preserving loss on the metric's standardized labels and sorting is consistent.",
+        f"{BUFFONI}, Theorems 1 and 2",
+        ("items", "targets", "standardized", "order-preserving"),
+    ),
+    Theorem(
+        "standardized, in the limit",
+        "proven",
+        "The least expected loss may only be approached, where an expected target is 0; but scores that "
+        "approach it come to rank all items of different expected targets rightly.",
+        "shown here (docs: certificates)",
+        ("items", "targets", "standardized", "order-preserving in the limit"),
+    ),
+    Theorem(
+        "standardized conditionally",
+        "refuted",
+        "No function of the labels has an expectation that is optimal for every distribution; under the "
+        "condition, the one that is used has.",
+        f"{BUFFONI}, Theorems 2 and 3, sections 5.3 and 5.4; {RAMASWAMY}, Corollary 5 and Theorem 6",
+        ("items", "targets", "standardized conditionally", "order-preserving at all"),
+        ("*",),
+    ),
+    Theorem(
+        "not standardized",
+        "refuted",
+        "No function of the labels has an expectation that is optimal for every distribution, so that no "
+        "order-preserving loss is consistent.",
+        f"{BUFFONI}, Theorem 3 and the converse of Theorem 2",
+        ("items", "targets", "not standardized", "order-preserving at all"),
+    ),
+    Theorem(
+        "hinge on targets",
+        "refuted",
+        "A margin with a corner does not preserve order: items of different expected targets may be tied.",
+        "search",
+        ("items", "targets", "not order-preserving"),
+    ),
+    Theorem(
+        "orders by a margin",
+        "refuted",
+        "What compares the items of full orders finds the order of a typical voter, not the most probable "
+        "one; on order-preserving spaces the two are the same.",
+        "search; under the condition shown here (docs: certificates)",
+        ("items", "grades", "differentiable margin on orders"),
+        ("order_preserving",),
+    ),
+    Theorem(
+        "grades compared",
+        "refuted",
+        "A loss that compares grades has a minimiser which depends on more than expected targets.",
+        "search; Duchi, Mackey and Jordan (2010) for preferences",
+        ("items", "grades", "no such margin on orders"),
+    ),
+    Theorem(
+        "likelihood of orders",
+        "refuted",
+        "The likelihood of Plackett and Luce ranks by a typical voter, not the most probable order; on "
+        "order-preserving spaces the two are the same.",
+        "search; under the condition Xia, Liu, Wang, Zhang and Li (2008)",
+        ("items", "positions"),
+        ("order_preserving",),
+    ),
+    Theorem(
+        "pairs, decoded exactly",
+        "proven",
+        "Least squares on pair targets, decoded by the best order, is consistent on queries whose decode is "
+        "proven: all of up to 16 items, and most larger ones.",
+        f"{RAMASWAMY}, Theorem 3",
+        ("pairs", "exact"),
+    ),
+    Theorem(
+        "pairs of two grades",
+        "proven",
+        "On two grades expected preferences are differences of the items' expected grades: no majority cycle "
+        "exists, and every shortcut finds the order of the expected grades.",
+        "shown here (docs: certificates)",
+        ("pairs", "not exact", "two grades"),
+    ),
+    Theorem(
+        "pairs, sorted by the diagonal",
+        "refuted",
+        "Sorting by u_ii ignores which items are relevant together.",
+        f"{RAMASWAMY}, Theorem 4",
+        ("pairs", "diagonal"),
+        ("P_reinforce",),
+    ),
+    Theorem(
+        "pairs, edges deleted",
+        "refuted",
+        "Deleting the lightest majorities need not leave the least weight behind.",
+        f"{RAMASWAMY}, Theorem 7",
+        ("pairs", "edge-deletion", "more than two grades"),
+        ("P_DAG",),
+    ),
+    Theorem(
+        "pairs, summed",
+        "refuted",
+        "Sorting by the sums of pair scores may put an item above another that the majority prefers.",
+        f"{RAMASWAMY}, Theorem 6",
+        ("pairs", "borda", "more than two grades"),
+        ("P_f",),
+    ),
+    Theorem(
+        "pairs, insertion",
+        "refuted",
+        "An order that no single move improves need not be the best.",
+        "search",
+        ("pairs", "insertion", "more than two grades"),
+        ("proven_decode",),
+    ),
+    Theorem(
+        "pairs, beam",
+        "conditional",
+        "A beam may miss the best order of long lists; where it proves its order best it has not.",
+        f"{RAMASWAMY}, Theorem 3, where the order is proven best",
+        ("pairs", "beam"),
+        ("proven_decode",),
+    ),
+)
+
+
+def theorem_of(one: Combination) -> Theorem:
+    """Give the entry that covers a combination."""
+    for theorem in CATALOGUE:
+        if theorem.covers(one):
+            return theorem
+    raise ParameterError("combination", str(one), "one of the catalogue")  # a test sees to it

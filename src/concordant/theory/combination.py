@@ -1,0 +1,255 @@
+"""Combination: a metric, the labels it is read on, a surrogate and a decoder; and whether they fit together.
+
+>>> combination("ndcg@10", "pairwise")
+Combination(ndcg@10 on grades, pairwise, sort)
+>>> combination("ap", "pairs", "diagonal")
+Combination(ap on binary, pairs, diagonal)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from concordant.exceptions import NoStandardizationError, ParameterError, UnknownNameError
+from concordant.metrics.comparison import ComparisonMetric
+from concordant.metrics.metric import Metric
+from concordant.metrics.parse import METRICS
+from concordant.metrics.parse import metric as read_metric
+from concordant.supervision.queries import Queries
+from concordant.surrogates.orders import ListwiseHinge
+from concordant.surrogates.parse import SURROGATES
+from concordant.surrogates.parse import surrogate as read_surrogate
+from concordant.surrogates.surrogate import Surrogate
+from concordant.theory.spaces import SPACES, every_label, spaces_of
+
+__all__ = [
+    "DECODERS",
+    "KINDS",
+    "Combination",
+    "PairSquared",
+    "SurrogateLike",
+    "combination",
+    "misfit",
+    "read_kind",
+    "registered",
+]
+
+
+@dataclass(frozen=True)
+class PairSquared:
+    """Squared loss on scores of pairs, which `PairRanker` minimises: the low-rank surrogate of ap and pd.
+
+    Of ap the sum over i >= j of (u_ij - y_i y_j / sum(y))^2, of pd that over i < j of
+    (u_ij - a_ij + a_ji)^2. Its minimiser is the expected target of each pair.
+
+    References
+    ----------
+    Ramaswamy, Agarwal and Tewari (2013), Convex calibrated surrogates for low-rank loss matrices.
+    """
+
+    name: ClassVar[str] = "pairs"
+    reads: ClassVar[str] = "pairs"
+
+    def __repr__(self) -> str:
+        return "PairSquared()"
+
+
+SurrogateLike: TypeAlias = Surrogate | PairSquared
+
+ITEMS = ("sort", "top")  # decoders of scores of items
+DECODERS: Mapping[str, str] = {  # name -> what it does
+    "sort": "sorts the scores of items",
+    "top": "takes the items of the q highest scores",
+    "auto": "the best order of scores of pairs, proven where that can be done",
+    "diagonal": "sorts by the items' own pair scores u_ii",
+    "beam": "looks for the best order along a beam",
+    "edge-deletion": "deletes the lightest majorities until no cycle is left",
+    "borda": "sorts by the sum of each item's pair scores",
+    "insertion": "moves single items as long as that helps",
+}
+OF_PAIRS: Mapping[str, tuple[str, ...]] = {
+    "ap": ("auto", "diagonal", "beam"),
+    "pd": ("auto", "edge-deletion", "borda", "insertion"),
+}
+KINDS = (*SURROGATES, ListwiseHinge.name, PairSquared.name)
+"""Names of the surrogates, those of items and that of pairs."""
+
+
+@dataclass(frozen=True, repr=False)
+class Combination:
+    """What is certified.
+
+    Attributes
+    ----------
+    metric, surrogate
+        As values.
+    space
+        What the labels may be: a name of `theory.spaces.SPACES`.
+    decoder
+        A name of `DECODERS`.
+    """
+
+    metric: Metric
+    space: str
+    surrogate: SurrogateLike
+    decoder: str
+
+    @property
+    def standardized(self) -> bool:
+        """Whether the metric has a standardization for every distribution of these labels."""
+        try:
+            self.targets_of_all()
+        except NoStandardizationError:
+            return False
+        return True
+
+    def targets_of_all(self) -> None:
+        """Standardize every label of three items."""
+        for label in every_label(self.space, 3):
+            self.metric.targets(label)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Conditions under which the metric has a standardization on these labels."""
+        labels = self.metric.read_labels(every_label(self.space, 2)[-1])
+        return tuple(self.metric.conditional(labels))
+
+    def __repr__(self) -> str:
+        return f"Combination({self})"
+
+    def __str__(self) -> str:
+        return f"{self.metric} on {self.space}, {described(self.surrogate)}, {self.decoder}"
+
+
+def described(surrogate: SurrogateLike) -> str:
+    """Give the name of a surrogate, with what differs from its defaults.
+
+    >>> from concordant.surrogates import Pairwise, Preorder
+    >>> described(Pairwise()), described(Pairwise("logistic")), described(Preorder("gain", "hinge"))
+    ('pairwise', 'pairwise(logistic)', 'preorder(gain,hinge)')
+    """
+    given = vars(surrogate)
+    if isinstance(surrogate, ListwiseHinge):
+        own = [str(surrogate.metric)] + ([surrogate.mode] if surrogate.mode != "max" else [])
+    else:
+        usual = vars(type(surrogate)()) if given else {}
+        changed = {name: value for name, value in given.items() if value != usual[name]}
+        own = [f"{name}={value}" if isinstance(value, (bool, float)) else str(getattr(value, "name", value))
+               for name, value in changed.items()]  # fmt: skip
+    return surrogate.name + (f"({','.join(own)})" if own else "")
+
+
+def combination(
+    metric: Metric | str,
+    surrogate: SurrogateLike | str,
+    decoder: str = "auto",
+    labels: str = "auto",
+) -> Combination:
+    """Read a combination from names; one whose parts do not fit together is refused, with the reason.
+
+    Parameters
+    ----------
+    metric
+        A metric, or its name.
+    surrogate
+        A surrogate, or its name: those of `concordant.surrogates.SURROGATES`, "listwise_hinge" (of this
+        metric), or "pairs" (what `PairRanker` minimises).
+    decoder
+        A name of `DECODERS`; "auto": sorting for scores of items, the exact decoder for those of pairs.
+    labels
+        A name of `theory.spaces.SPACES`; "auto": the first space of the metric that the surrogate can read.
+    """
+    chosen, kind = read_metric(metric), read_kind(surrogate, metric)
+    if labels != "auto" and labels not in SPACES:
+        raise UnknownNameError("label space", labels, SPACES)
+    if not isinstance(decoder, str) or decoder not in DECODERS:
+        raise UnknownNameError("decoder", decoder, DECODERS)
+    if decoder == "auto" and not isinstance(kind, PairSquared):
+        decoder = "sort"
+    spaces = spaces_of(chosen) if labels == "auto" else (labels,)
+    reasons = [misfit(Combination(chosen, space, kind, decoder)) for space in spaces]
+    if not spaces:
+        raise ParameterError("metric", str(chosen), "one of rankings")
+    if "" not in reasons:
+        given = f"{chosen}, {kind.name}, {decoder}"
+        raise ParameterError("combination", given, f"one that fits: {reasons[0]}")
+    return Combination(chosen, spaces[reasons.index("")], kind, decoder)
+
+
+def read_kind(surrogate: SurrogateLike | str, metric: Metric | str) -> SurrogateLike:
+    """Give the surrogate itself, or the one of this name."""
+    if isinstance(surrogate, (Surrogate, PairSquared)):
+        return surrogate
+    if surrogate == PairSquared.name:
+        return PairSquared()
+    if surrogate == ListwiseHinge.name:
+        return ListwiseHinge(read_metric(metric))
+    if not isinstance(surrogate, str) or surrogate not in KINDS:
+        raise UnknownNameError("surrogate", surrogate, KINDS)
+    return read_surrogate(surrogate)
+
+
+def misfit(one: Combination) -> str:
+    """Say why the parts of a combination cannot be put together; empty where they can."""
+    metric, surrogate = one.metric, one.surrogate
+    if isinstance(metric, ComparisonMetric):
+        return f"{metric.name} judges comparisons, not rankings"
+    if one.space not in spaces_of(metric):
+        return f"{metric.name} does not read {one.space}"
+    if isinstance(surrogate, PairSquared):
+        return pair_misfit(one)
+    if one.decoder not in ITEMS:
+        return f"{one.decoder} decodes scores of pairs, and {surrogate.name} scores items"
+    if one.decoder == "top" and metric.name != "p":
+        return f"top gives a set, and {metric.name} judges orders"
+    return label_misfit(one)
+
+
+def pair_misfit(one: Combination) -> str:
+    """Say why scores of pairs do not serve the metric or the decoder."""
+    if one.metric.name not in OF_PAIRS or getattr(one.metric, "k", None) is not None:
+        return f"pairs serves ap and pd, uncut, and not {one.metric}"
+    if one.decoder not in OF_PAIRS[one.metric.name]:
+        return f"{one.decoder} does not decode the pair scores of {one.metric.name}"
+    return ""
+
+
+def label_misfit(one: Combination) -> str:
+    """Say why a surrogate of items cannot read the labels of the metric."""
+    reads, name = one.surrogate.reads, one.surrogate.name
+    if reads == "positions" and one.space != "permutations":
+        return f"{name} reads full orders, and {one.metric.name} does not"
+    if reads == "grades" and one.space == "preferences":
+        return f"{name} reads grades, not preferences"
+    if reads == "grades" and one.space == "permutations" and not getattr(one.surrogate, "ordinal", False):
+        return f"{name} reads grades, not full orders"
+    if isinstance(one.surrogate, ListwiseHinge):
+        return hinge_misfit(one)
+    return ""
+
+
+def hinge_misfit(one: Combination) -> str:
+    """Say why a listwise hinge cannot read these labels: its metric must tell what orders lose."""
+    inner: Any = one.surrogate
+    sizes = Queries.from_sizes([3]).sizes
+    try:
+        for label in every_label(one.space, 3):
+            inner.metric.order_loss(label, sizes)
+    except ValueError as error:  # one of ours: a ParameterError or LabelError
+        return str(error).splitlines()[0]
+    return ""
+
+
+def registered() -> Iterator[tuple[str, str, str, str]]:
+    """Give every name of a metric, space, surrogate and decoder, whether they fit together or not.
+
+    >>> ("ndcg", "grades", "pairwise", "sort") in set(registered())
+    True
+    """
+    for name in METRICS:
+        for space in SPACES:
+            for kind in KINDS:
+                for decoder in DECODERS:
+                    yield name, space, kind, decoder

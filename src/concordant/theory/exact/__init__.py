@@ -1,0 +1,1 @@
+"""Exact arithmetic: metrics, targets and minimisers in fractions, independent of the compiled kernels."""

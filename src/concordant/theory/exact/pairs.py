@@ -1,0 +1,173 @@
+"""Losses of pairs in exact arithmetic: weights W[i, j] of phi(s_i - s_j), and margins of quadratic pieces.
+
+The expected pairwise and preorder losses are sums over pairs of W[i, j] * phi(s_i - s_j).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from concordant.metrics.metric import Metric
+from concordant.surrogates.surrogate import Surrogate
+from concordant.theory.exact.enclosure import BITS, Number, exact, power2
+from concordant.theory.exact.labels import ExactLabel, fraction, read
+from concordant.theory.exact.linear import solve
+from concordant.theory.exact.targets import told
+from concordant.types import FloatArray
+
+__all__ = ["Pairs", "Quadratic", "connected", "expected_pairs", "label_pairs", "rounding"]
+
+Pairs: TypeAlias = Mapping[tuple[int, int], Number]
+"""(i, j) -> weight of phi(s_i - s_j), where it is not 0."""
+
+DENOMINATORS = (1, 2, 4, 10, 100, 10_000, 10**6)
+STEPS = 8  # Newton steps from the pieces in which the scores were found
+
+
+@lru_cache(maxsize=2**14)
+def label_pairs(metric: Metric, surrogate: Surrogate, label: ExactLabel) -> Pairs:
+    """Give the weights of a pairwise or preorder loss under one label."""
+    kind: Any = surrogate
+    read_as, items = told(metric, surrogate, label), range(label.n_items)
+    pairs = [(i, j) for i in items for j in items if i != j]
+    if surrogate.name == "pairwise":
+        share = Fraction(1, max(len(pairs), 1)) if kind.normalize else Fraction(1)
+        return {(i, j): exact(read_as[i] * share) for i, j in pairs if read_as[i] != 0}
+    grades = [fraction(grade) for grade in read_as]  # type: ignore[arg-type]  # grades are never enclosed
+    apart = [(i, j) for i, j in pairs if grades[i] > grades[j]]
+    share = Fraction(1) if kind.weighting == "unit" else Fraction(1, max(len(apart), 1))
+    if kind.weighting != "gain":
+        return dict.fromkeys(apart, share)
+    powers = [power2(grade, BITS) for grade in grades]
+    return {(i, j): exact((powers[i] - powers[j]) * share) for i, j in apart}
+
+
+def expected_pairs(
+    metric: Metric, surrogate: Surrogate, labels: Sequence[ExactLabel], probs: Sequence[Fraction]
+) -> Pairs:
+    """Give the weights of the expected loss."""
+    weights: dict[tuple[int, int], Number] = defaultdict(Fraction)
+    for label, prob in zip(labels, probs, strict=True):
+        for pair, weight in label_pairs(metric, surrogate, read(label)).items():
+            weights[pair] = exact(weights[pair] + prob * weight)
+    return {pair: weight for pair, weight in weights.items() if weight != 0}
+
+
+def rounding(near: Sequence[float] | FloatArray) -> Iterator[list[Fraction]]:
+    """Give fractions near these numbers, from short ones to exact ones."""
+    for most in DENOMINATORS:
+        yield [Fraction(float(score)).limit_denominator(most) for score in near]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """A margin of pieces: 0 from `edge` on, a parabola over `width` below it, then its tangent.
+
+    With d = edge - t and c = d clipped to [0, width], phi(t) = scale * c * (2 d - c); its slope is
+    -2 * scale * c. A width of None never ends.
+    """
+
+    edge: Fraction
+    width: Fraction | None
+    scale: Fraction
+
+    @classmethod
+    def of(cls, margin: Any) -> Quadratic | None:
+        """Give the pieces of a squared or Huber hinge; None for other margins."""
+        if margin.name == "squared_hinge":
+            return cls(Fraction(1), None, Fraction(1))
+        if not margin.name.startswith("huber_hinge"):
+            return None
+        h = fraction(margin.width / 2.0)
+        return cls(1 + h, 2 * h, 1 / (4 * h))
+
+    def piece(self, t: float | Fraction) -> int:
+        """0 where phi is flat, 1 on the parabola, 2 on the tangent; corners belong to the parabola."""
+        if t > self.edge:
+            return 0
+        return 2 if self.width is not None and self.edge - t > self.width else 1
+
+    def slope(self, t: Fraction) -> Fraction:
+        """Slope of phi."""
+        below = max(self.edge - t, Fraction())
+        return -2 * self.scale * (below if self.width is None else min(below, self.width))
+
+    def gradient(self, weights: Pairs, scores: Sequence[Fraction]) -> list[Number]:
+        """Give the derivative of the loss in each score."""
+        grad: list[Number] = [Fraction()] * len(scores)
+        for (i, j), weight in weights.items():
+            slope = weight * self.slope(scores[i] - scores[j])
+            grad[i], grad[j] = exact(grad[i] + slope), exact(grad[j] - slope)
+        return grad
+
+    def stationary(
+        self, weights: Mapping[tuple[int, int], Fraction], near: FloatArray
+    ) -> Iterator[list[Fraction]]:
+        """Give candidates for exact minimisers near these scores: zeros of the derivative of their pieces."""
+        for start in rounding(near):
+            current: Sequence[float | Fraction] = list(near)
+            for _ in range(STEPS):
+                found = self.newton(weights, current, start)
+                if found is None:
+                    break
+                yield found
+                if found == current:
+                    break
+                current = found
+
+    def newton(
+        self,
+        weights: Mapping[tuple[int, int], Fraction],
+        current: Sequence[float | Fraction],
+        start: Sequence[Fraction],
+    ) -> list[Fraction] | None:
+        """Solve for a derivative of 0 if every difference stays in its piece; `start` fills what is open."""
+        n = len(start)
+        matrix, right = [[Fraction()] * n for _ in range(n)], [Fraction()] * n
+        for (i, j), weight in weights.items():
+            piece = self.piece(current[i] - current[j])
+            rate = 2 * self.scale * weight
+            if piece == 1:
+                for one, two in ((i, j), (j, i)):
+                    matrix[one][one] += rate
+                    matrix[one][two] -= rate
+            pull = rate * (self.edge if piece == 1 else self.width or 0) * (piece != 0)
+            right[i], right[j] = right[i] + pull, right[j] - pull
+        found = solve(matrix, right, start)
+        return None if found is None else [fraction(score) for score in found]  # type: ignore[arg-type]
+
+    def unique(self, weights: Pairs, scores: Sequence[Fraction]) -> bool:
+        """Tell whether a minimiser is the only one, up to a constant.
+
+        Along a line of minimisers every term is straight. So scores of a pair inside the parabola keep their
+        difference, at the edge it may only grow, where the tangent starts only shrink. Nothing but a constant
+        can be added if "may not fall behind" leads from every item to every other.
+        """
+        ahead = set[tuple[int, int]]()  # (i, j): what is added to i is at least what is added to j
+        for i, j in weights:
+            below = self.edge - (scores[i] - scores[j])
+            if below >= 0 and (self.width is None or below < self.width):
+                ahead.add((i, j))
+            if below > 0 and (self.width is None or below <= self.width):
+                ahead.add((j, i))
+        return connected(ahead, len(scores))
+
+
+def connected(edges: set[tuple[int, int]], n_items: int) -> bool:
+    """Tell whether a way leads along the edges from every item to every other.
+
+    >>> connected({(0, 1), (1, 0)}, 2), connected({(0, 1)}, 2), connected(set(), 1)
+    (True, False, True)
+    """
+    for steps in (edges, {(j, i) for i, j in edges}):
+        reached = {0}
+        for _ in range(n_items):
+            reached |= {j for i, j in steps if i in reached}
+        if len(reached) < n_items:
+            return False
+    return True

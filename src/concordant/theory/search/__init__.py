@@ -1,0 +1,1 @@
+"""Looks for label distributions on which a combination fails, and for proofs that none could serve."""

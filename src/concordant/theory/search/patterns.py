@@ -1,0 +1,148 @@
+"""Patterns: how scores may rank items, ties included; and why they do not at a distribution of labels.
+
+A pattern is a tuple of blocks of items, best block first; the items of a block are tied.
+
+>>> [written_pattern(pattern) for pattern in every_pattern(2)]
+['1>2', '2>1', '{1,2}']
+>>> len(every_pattern(3)), len(every_pattern(4)), len(every_pattern(5))
+(13, 75, 541)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from concordant.metrics.metric import Metric
+from concordant.supervision.synthetic.distribution import Label
+from concordant.theory.exact.enclosure import Number, high, low
+from concordant.theory.exact.labels import ExactLabel, read
+from concordant.theory.exact.values import Order, expected_value, order_value
+
+__all__ = [
+    "Pattern",
+    "Refutation",
+    "best_for",
+    "coarsest",
+    "compatible",
+    "every_pattern",
+    "expected_values",
+    "optimal",
+    "refutations",
+    "written_orders",
+    "written_pattern",
+]
+
+Pattern: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+def every_pattern(n_items: int) -> list[Pattern]:
+    """Give all patterns of the items."""
+    return list(patterns_of(tuple(range(n_items))))
+
+
+def patterns_of(items: tuple[int, ...]) -> Iterator[Pattern]:
+    """Choose the first block, then a pattern of the rest."""
+    if not items:
+        yield ()
+    for size in range(1, len(items) + 1):
+        for block in itertools.combinations(items, size):
+            for rest in patterns_of(tuple(item for item in items if item not in block)):
+                yield (block, *rest)
+
+
+def compatible(pattern: Pattern) -> list[Order]:
+    """Give the orders that sorting may return: the blocks one after another, each in any order.
+
+    >>> compatible(((2,), (0, 1)))
+    [(2, 0, 1), (2, 1, 0)]
+    """
+    pieces = itertools.product(*(itertools.permutations(block) for block in pattern))
+    return [tuple(itertools.chain(*piece)) for piece in pieces]
+
+
+def coarsest(patterns: Iterable[Pattern]) -> list[Pattern]:
+    """Give the patterns that are not another one of them with ties broken.
+
+    >>> coarsest([((0,), (1,), (2,)), ((0, 1), (2,)), ((2,), (1,), (0,))])
+    [((0, 1), (2,)), ((2,), (1,), (0,))]
+    """
+    allows = {pattern: set(compatible(pattern)) for pattern in patterns}
+    return [one for one, given in allows.items() if not any(given < more for more in allows.values())]
+
+
+def written_pattern(pattern: Pattern) -> str:
+    """Write a pattern for a person; items are counted from 1, and braces hold tied ones."""
+    blocks = [",".join(str(item + 1) for item in block) for block in pattern]
+    return ">".join(f"{{{block}}}" if "," in block else block for block in blocks)
+
+
+def written_orders(orders: Collection[Order]) -> str:
+    """Write a set of orders by the coarsest patterns that allow no other.
+
+    >>> written_orders([(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+    '3>2>1 or {1,2}>3'
+    """
+    allowed = set(orders)
+    inside = [p for p in every_pattern(len(next(iter(orders)))) if allowed.issuperset(compatible(p))]
+    return " or ".join(map(written_pattern, coarsest(inside)))
+
+
+class Refutation(NamedTuple):
+    """Why scores at a distribution do not have this pattern: one of the two reasons is given.
+
+    Attributes
+    ----------
+    pattern
+        Blocks of items, best first; the items of a block are tied.
+    order
+        Compatible with the pattern, and not optimal.
+    label
+        Where a little of it is mixed in, no order compatible with the pattern is optimal.
+    """
+
+    pattern: Pattern
+    order: Order | None
+    label: Label | None
+
+
+def expected_values(
+    metric: Metric, labels: Sequence[Label], probs: Sequence[Fraction]
+) -> dict[Order, Number]:
+    """Give the expected value of every order."""
+    seen = tuple(map(read, labels))
+    orders = itertools.permutations(range(seen[0].n_items))
+    return {order: expected_value(metric, seen, probs, order) for order in orders}
+
+
+def optimal(metric: Metric, values: Mapping[Order, Number]) -> list[Order]:
+    """Give the orders that are not proven worse than another: where values are fractions, the best."""
+    way = 1 if metric.greater_is_better else -1
+    least = max(low(way * value) for value in values.values())
+    return sorted(order for order, value in values.items() if high(way * value) >= least)
+
+
+def best_for(metric: Metric, label: ExactLabel, orders: Iterable[Order]) -> list[Order]:
+    """Give those of the orders that are best for a label."""
+    return optimal(metric, {order: order_value(metric, label, order) for order in orders})
+
+
+def refutations(metric: Metric, best: Sequence[Order], labels: Sequence[Label]) -> Iterator[Refutation]:
+    """Refute patterns, each by an order that is not among the best or by one of few labels."""
+    left = []
+    for pattern in every_pattern(len(best[0])):
+        worse = [order for order in compatible(pattern) if order not in best]
+        if worse:
+            yield Refutation(pattern, worse[0], None)
+        else:
+            left.append(pattern)
+    made_best = [set(best_for(metric, read(label), best)) for label in labels]
+    while left:
+        falls = [[p for p in left if orders.isdisjoint(compatible(p))] for orders in made_best]
+        label, fallen = max(zip(labels, falls, strict=True), key=lambda one: len(one[1]))
+        if not fallen:
+            return  # not refuted: what is left has no entry
+        yield from (Refutation(pattern, None, label) for pattern in fallen)
+        left = [pattern for pattern in left if pattern not in fallen]

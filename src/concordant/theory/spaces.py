@@ -1,0 +1,106 @@
+"""Label spaces: what the labels of a query may be, and which of them a metric reads.
+
+>>> len(every_label("binary", 3)), len(every_label("preferences", 3)), len(every_label("permutations", 3))
+(8, 25, 6)
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+
+from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.metrics.metric import Metric
+from concordant.supervision.labels import Permutations, Preferences
+from concordant.supervision.queries import Queries
+from concordant.supervision.synthetic.distribution import Label
+from concordant.theory import lowrank
+
+__all__ = ["SPACES", "every_label", "space_of", "spaces_of", "written"]
+
+SPACES: Mapping[str, str] = {
+    "binary": "grades 0 and 1",
+    "grades": "grades from 0 on",
+    "preferences": "graphs of preferences without a cycle, each pair one way, the other way or not at all",
+    "permutations": "full orders",
+}
+GRADED, TWO_GRADES = ("grades", "binary"), ("binary", "grades")
+READ: Mapping[str, tuple[str, ...]] = {  # by metric; the first is meant where none is named
+    "dcg": GRADED,
+    "ndcg": GRADED,
+    "eru": GRADED,
+    "err": TWO_GRADES,
+    "ap": TWO_GRADES,
+    "p": TWO_GRADES,
+    "rr": TWO_GRADES,
+    "auc": TWO_GRADES,
+    "pd": ("preferences", "binary", "grades"),
+    "wpd": ("grades", "binary", "preferences"),
+    "zero_one": ("permutations",),
+}
+MAX_LABELS = 5000  # a search looks at all of them
+
+
+def spaces_of(metric: Metric) -> tuple[str, ...]:
+    """Give the spaces that a metric reads, the one it is meant for first; none for metrics of comparisons."""
+    return READ.get(metric.name, ())
+
+
+def space_of(label: Label) -> str:
+    """Give the space of a label.
+
+    >>> space_of(np.array([1.0, 0.0])), space_of(Permutations([2, 1]))
+    ('binary', 'permutations')
+    """
+    if isinstance(label, Preferences):
+        return "preferences"
+    if isinstance(label, Permutations):
+        return "permutations"
+    return "binary" if np.isin(label, (0.0, 1.0)).all() else "grades"
+
+
+def every_label(space: str, n_items: int, highest: int = 2) -> list[Label]:
+    """Give all labels of a query; grades are whole numbers from 0 to `highest`, preferences weigh 1."""
+    if space not in SPACES:
+        raise UnknownNameError("label space", space, SPACES)
+    if space == "permutations":
+        return [Permutations.from_orders([order]) for order in itertools.permutations(range(n_items))]
+    if space == "preferences":
+        return list(every_graph(n_items))
+    return list(lowrank.every_label(n_items, 1 + (1 if space == "binary" else highest)))
+
+
+@functools.cache
+def every_graph(n_items: int) -> tuple[Label, ...]:
+    """Give all ways to prefer one of two items, the other, or neither, that contradict no one."""
+    pairs = list(itertools.combinations(range(n_items), 2))
+    if 3 ** len(pairs) > MAX_LABELS:
+        raise ParameterError("n_items", n_items, f"so few that labels are at most {MAX_LABELS:,}")
+    graphs: list[Label] = []
+    single = Queries.from_sizes([n_items])
+    for choice in itertools.product((0, 1, -1), repeat=len(pairs)):
+        edges = [(i, j) if way > 0 else (j, i) for (i, j), way in zip(pairs, choice, strict=True) if way]
+        graph = Preferences([a for a, _ in edges], [b for _, b in edges], n_items)
+        if not graph.cyclic(single).any():
+            graphs.append(graph)
+    return tuple(graphs)
+
+
+def written(label: Label) -> str:
+    """Write a label for a person; items are counted from 1.
+
+    >>> written(np.array([2.0, 0.0])), written(Permutations([2, 1, 3]))
+    ('(2,0)', '2>1>3')
+    >>> written(Preferences([0, 1], [1, 2], 3, [1.0, 2.0]))
+    '1>2 2>3(2)'
+    """
+    if isinstance(label, Permutations):
+        return ">".join(str(item + 1) for item in np.argsort(label.positions))
+    if isinstance(label, Preferences):
+        edges = zip(label.better, label.worse, label.weights, strict=True)
+        text = " ".join(f"{i + 1}>{j + 1}" + ("" if w == 1 else f"({w:g})") for i, j, w in edges)
+        return text or "no preference"
+    return f"({','.join(f'{grade:g}' for grade in label)})"
