@@ -62,7 +62,7 @@ class Certificate:
         The entry of the catalogue that covers it.
     status
         Over all distributions of the labels: "proven", "conditional", "refuted" or "open".
-    tested
+    tried
         What was tried; None where only the catalogue was asked (`budget=0`).
     counterexample
         A distribution on which it fails, verified in exact arithmetic; None where none was found.
@@ -73,7 +73,7 @@ class Certificate:
     combination: Combination
     theorem: Theorem
     status: str
-    tested: Tried | None = None
+    tried: Tried | None = None
     counterexample: Counterexample | None = None
     impossibility: Impossibility | None = None
 
@@ -116,7 +116,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain values."""
-        one, tested = self.combination, self.tested
+        one, tried = self.combination, self.tried
         return {
             "metric": str(one.metric),
             "labels": one.space,
@@ -128,7 +128,7 @@ class Certificate:
             "statement": self.theorem.statement,
             "reference": self.theorem.reference,
             "hypotheses": list(self.theorem.hypotheses),
-            "tested": None if tested is None else {**vars(tested), "n_items": list(tested.n_items)},
+            "tried": None if tried is None else {**vars(tried), "n_items": list(tried.n_items)},
             "counterexample": None if self.counterexample is None else self.counterexample.to_dict(),
             "impossibility": None if self.impossibility is None else self.impossibility.to_dict(),
             "transfer": None if self.transfer is None else self.transfer.statement,
@@ -157,8 +157,8 @@ class Certificate:
         said += [f"It is consistent under {name}: {MEANINGS[name]}." for name in self.holds_under]
         if self.transfer is not None:
             said.append(f"{self.transfer.statement[:1].upper()}{self.transfer.statement[1:].rstrip('.')}.")
-        if self.tested is not None:
-            said.append(str(self.tested))
+        if self.tried is not None:
+            said.append(str(self.tried))
             if self.status == "refuted" and self.counterexample is None:
                 said.append("No counterexample was found that stands in exact arithmetic: raise the budget.")
         return " ".join(said)

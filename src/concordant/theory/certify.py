@@ -91,10 +91,10 @@ def put_to_the_test(
     """Try a theorem on distributions; a counterexample refutes it, whatever it says."""
     if budget == 0:
         return Certificate(one, theorem, theorem.status)
-    found, tested = searched(one, n_items, budget, highest, seed)
+    found, tried = searched(one, n_items, budget, highest, seed)
     status = theorem.status if found is None else "refuted"
     proof = no_standardization(one, theorem, n_items, highest)
-    return Certificate(one, theorem, status, tested, found, proof)
+    return Certificate(one, theorem, status, tried, found, proof)
 
 
 def searched(

@@ -10,12 +10,13 @@ import numpy as np
 
 from concordant.supervision.labels import Permutations, Preferences
 from concordant.supervision.synthetic.distribution import Label
-from concordant.theory.search.hunt import LOST, MOST_LABELS, Candidate, Tables, candidate, spread
+from concordant.theory.search.hunt import LOST, MOST_LABELS, Candidate, Tables, candidate, sparse, spread
 from concordant.theory.search.trial import Trial
 
 __all__ = ["shrunk"]
 
 DENOMINATORS = range(1, 11)  # of the probabilities that are tried
+REGROUPED = 2000  # sparse mixtures that are drawn where no single label can be dropped
 
 Options: TypeAlias = list[tuple[tuple[int, ...], tuple[int, ...]]]
 """Mixtures: numbers of labels, and their parts."""
@@ -52,11 +53,21 @@ def pruned(trial: Trial, found: Candidate, wanted: float) -> Candidate:
     """Drop labels, as long as the rest fails and there are more than a few."""
     while len(found.chosen) > MOST_LABELS:
         options = [(without(found.chosen, k), without(found.counts, k)) for k in range(len(found.chosen))]
-        left = failing(trial, options, wanted)
+        left = failing(trial, options, wanted) or regrouped(trial, found, wanted)
         if not left:
             break
         found = max(left, key=lambda one: one.regret)
     return found
+
+
+def regrouped(trial: Trial, found: Candidate, wanted: float) -> list[Candidate]:
+    """Give sparse mixtures of the same labels that fail."""
+    drawn = sparse(len(found.chosen), REGROUPED, np.random.default_rng(0))
+    tables = Tables(np.array(found.chosen)[drawn.chosen], drawn.counts)
+    options = [
+        (tuple(chosen), tuple(counts)) for chosen, counts in zip(*map(np.ndarray.tolist, tables), strict=True)
+    ]
+    return failing(trial, options, wanted)
 
 
 def without(parts: tuple[int, ...], place: int) -> tuple[int, ...]:
