@@ -14,22 +14,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
-from concordant.metrics.parse import metric as read_metric
-from concordant.supervision.synthetic.distribution import LabelDistribution
+from concordant.supervision.synthetic.distribution import Label, LabelDistribution
 from concordant.surrogates.parse import surrogate as read_surrogate
-from concordant.surrogates.surrogate import Loss, Surrogate
+from concordant.surrogates.surrogate import Surrogate
+from concordant.theory.combination import combination
 from concordant.theory.regret import regret
+from concordant.theory.search.expected import ExpectedLosses, Mixtures, minimisers, read_by
+from concordant.theory.spaces import space_of
 from concordant.types import FloatArray
 
-__all__ = ["FLAT", "ExpectedLoss", "Minimiser", "least_gap", "minimiser"]
+__all__ = ["FLAT", "Minimiser", "least_gap", "minimiser"]
 
-NEWTON_STEPS = 5  # after L-BFGS: the loss is then quadratic, or close to it
+NEWTON_STEPS = 5  # at the end: the loss is then quadratic, or close to it
 FLAT = 1e-6  # curvature below this share of the largest is none
 
 
@@ -67,77 +68,48 @@ def minimiser(metric: Metric | str, surrogate: Surrogate | str, distribution: La
     ----------
     metric
         A metric or its name: its standardized labels are what the surrogate is given (unless it reads the
-        grades), and its regret is what counts.
+        labels themselves), under the metric's first condition where it has no others; and its regret counts.
     surrogate
-        A smooth surrogate of grades or targets, or its name.
+        A smooth surrogate, or its name.
     distribution
-        The label distribution of one query, in grades.
+        The label distribution of one query.
     """
-    from scipy.optimize import minimize
-
-    chosen, solve = read_metric(metric), minimize
-    expected = ExpectedLoss(chosen, read_surrogate(surrogate), distribution)
-    options: Any = {"ftol": 0.0, "gtol": 1e-10, "maxiter": 1000}
-    start = np.zeros(expected.n_items)
-    scores = np.asarray(solve(expected.value_and_grad, start, jac=True, method="L-BFGS-B", options=options).x)
-    scores = polished(expected, scores - scores.mean())
+    kind, labels = read_surrogate(surrogate), list(distribution.labels)
+    if distribution.queries.n_queries != 1:
+        raise ParameterError("distribution", distribution, "that of one query")
+    if not kind.smooth:
+        raise ParameterError("surrogate", surrogate, "smooth: one with corners may have many minimisers")
+    one = combination(metric, kind, labels=wide_space(labels))
+    mixture = Mixtures(np.arange(len(labels))[None], distribution.probs)
+    table = read_by(one, labels)
+    expected = ExpectedLosses(kind, table, mixture)
+    scores = polished(expected, minimisers(kind, table, mixture).scores)
     value, grad = expected.value_and_grad(scores)
     # Directions that sum to 0, orthonormal: the other one moves all scores alike.
-    across = np.linalg.svd(np.ones((1, expected.n_items)))[2][1:]
-    bends = np.linalg.eigvalsh(across @ expected.hessian(scores) @ across.T)
+    across = np.linalg.svd(np.ones((1, scores.shape[1])))[2][1:]
+    bends = np.linalg.eigvalsh(across @ expected.hessian(scores)[0] @ across.T)
     return Minimiser(
-        scores,
-        value,
+        scores[0],
+        float(value[0]),
         float(np.linalg.norm(grad)),
         float(bends[0]) if bends.size else math.inf,
-        least_gap(scores),
-        float(regret(chosen, distribution, scores)[0]),
+        least_gap(scores[0]),
+        float(regret(one.metric, distribution, scores[0])[0]),
     )
 
 
-class ExpectedLoss:
-    """The mean of a surrogate over the labels of one query: each outcome is a query, weighted."""
-
-    def __init__(self, metric: Metric, surrogate: Surrogate, distribution: LabelDistribution) -> None:
-        graded = all(isinstance(label, np.ndarray) for label in distribution.labels)
-        if distribution.queries.n_queries != 1 or not graded:
-            raise ParameterError("distribution", distribution, "that of one query, in grades")
-        if surrogate.reads == "positions" or not surrogate.smooth:
-            raise ParameterError("surrogate", surrogate, "smooth, and one that reads grades or targets")
-        reads_grades = surrogate.reads == "grades"
-        labels: list[Any] = [
-            label if reads_grades else metric.targets(label) for label in distribution.labels
-        ]
-        self.n_items, self.times = distribution.queries.n_rows, distribution.n_labels
-        offsets = np.arange(self.times + 1) * self.n_items
-        weights = np.repeat(distribution.probs[0], self.n_items)
-        self.loss: Loss = surrogate.bind(np.concatenate(labels), offsets, weights)
-
-    def value_and_grad(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Give the expected surrogate, and its gradient."""
-        values, grad = self.loss.value_and_grad(np.tile(scores, self.times))
-        return float(values.sum()), self.summed(grad)
-
-    def hessian(self, scores: FloatArray) -> FloatArray:
-        """Give the (generalised) second derivatives."""
-        tiled = np.tile(scores, self.times)
-        columns = [
-            self.summed(self.loss.hessian_product(tiled, np.tile(one, self.times)))
-            for one in np.eye(self.n_items)
-        ]
-        return np.stack(columns)
-
-    def summed(self, rows: FloatArray) -> FloatArray:
-        """Add up what the outcomes say of each item."""
-        total: FloatArray = rows.reshape(self.times, self.n_items).sum(axis=0)
-        return total
+def wide_space(labels: list[Label]) -> str:
+    """Give the space of all the labels."""
+    seen = {space_of(label) for label in labels}
+    return "grades" if "grades" in seen else seen.pop()
 
 
-def polished(expected: ExpectedLoss, scores: FloatArray) -> FloatArray:
+def polished(expected: ExpectedLosses, scores: FloatArray) -> FloatArray:
     """Newton steps, as long as they shorten the gradient."""
     grad = expected.value_and_grad(scores)[1]
     for _ in range(NEWTON_STEPS):
-        moved = scores - np.linalg.pinv(expected.hessian(scores), rcond=FLAT, hermitian=True) @ grad
+        inverse = np.linalg.pinv(expected.hessian(scores)[0], rcond=FLAT, hermitian=True)
+        moved = scores - grad @ inverse
         after = expected.value_and_grad(moved)[1]
         if not np.linalg.norm(after) < np.linalg.norm(grad):
             break

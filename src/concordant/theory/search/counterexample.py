@@ -187,9 +187,12 @@ def first_verified(trial: Trial, finding: Finding) -> Counterexample | None:
     """Shrink what was found until a mixture stands in exact arithmetic; None where none does."""
     for source in few_of_each_size(finding.candidates, SOURCES):
         for candidate in few_of_each_size(shrunk(trial, source), ATTEMPTS):
-            found = made_exact(trial, candidate)
-            if found is not None and found.verify():
-                return found
+            try:
+                found = made_exact(trial, candidate)
+                if found is not None and found.verify():
+                    return found
+            except ParameterError:  # a convention that has no exact values
+                return None
     return None
 
 
@@ -212,10 +215,7 @@ def made_exact(trial: Trial, candidate: Candidate) -> Counterexample | None:
         return Counterexample(one, labels, probs, places, PLACES, True, described_pairs(one, labels, probs))
     if not told_alike(trial, candidate):
         return None
-    try:
-        found: Pinned | None = pinned(one.metric, one.surrogate, labels, probs, np.array(candidate.scores))
-    except ParameterError:  # a convention whose values no fraction gives
-        return None
+    found: Pinned | None = pinned(one.metric, one.surrogate, labels, probs, np.array(candidate.scores))
     if found is None:
         return None
     return Counterexample(one, labels, found.probs, found.scores, found.unit, found.unique, found.reason)
