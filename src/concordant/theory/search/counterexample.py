@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +15,17 @@ from concordant import decoders
 from concordant.exceptions import ParameterError
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import Label, LabelDistribution
+from concordant.surrogates.pairwise import Preorder
 from concordant.theory.combination import Combination, PairSquared, described
 from concordant.theory.exact.enclosure import Number, sign, text
+from concordant.theory.exact.labels import read
 from concordant.theory.exact.pair_targets import expected_pair_targets
+from concordant.theory.exact.pairs import expected_pairs
 from concordant.theory.exact.stationary import UNITS, Pinned, is_minimiser, pinned
+from concordant.theory.exact.targets import expected_targets
 from concordant.theory.exact.values import Order, best_value, compatible_orders, mean_value, regret
 from concordant.theory.search.expected import read_by
-from concordant.theory.search.hunt import Candidate, Finding
+from concordant.theory.search.hunt import MOST_LABELS, Candidate, Finding
 from concordant.theory.search.shrink import shrunk
 from concordant.theory.search.trial import Trial
 from concordant.theory.spaces import written
@@ -137,11 +142,24 @@ class Counterexample:
             [
                 f"{self.n_items} items, numbered from 1; the label is",
                 *(f"  {written(label):<{widest}}  with probability {prob}" for label, prob in rows),
-                self.minimum(),
+                *self.summed_up(),
+                textwrap.fill(self.minimum(), 110),
                 *self.told(),
                 f"Lost: {text(self.regret)}{'' if self.certain else ', on average over the ties'}.",
             ]
         )
+
+    def summed_up(self) -> list[str]:
+        """Say what the surrogate is told on average, where that is all it depends on."""
+        one, labels = self.combination, self.labels
+        if isinstance(one.surrogate, Preorder):
+            weights = expected_pairs(one.metric, one.surrogate, [read(label) for label in labels], self.probs)
+            terms = (f"{text(w)} phi(s_{i + 1} - s_{j + 1})" for (i, j), w in sorted(weights.items()))
+            return [textwrap.fill(f"The expected loss is {' + '.join(terms)}.", 110)]
+        if one.surrogate.reads != "targets":
+            return []
+        means = expected_targets(one.metric, labels, self.probs)
+        return [f"The expected targets are {', '.join(map(text, means))}."]
 
     def minimum(self) -> str:
         """Say where the minimum is, and how that is seen."""
@@ -184,16 +202,24 @@ def decoded_places(
 
 
 def first_verified(trial: Trial, finding: Finding) -> Counterexample | None:
-    """Shrink what was found until a mixture stands in exact arithmetic; None where none does."""
+    """Shrink what was found until a mixture stands in exact arithmetic; None where none does.
+
+    One whose minimiser is proven to be the only one comes first.
+    """
+    spare = None
     for source in few_of_each_size(finding.candidates, SOURCES):
+        if spare is not None and len(source.chosen) > MOST_LABELS:
+            break
         for candidate in few_of_each_size(shrunk(trial, source), ATTEMPTS):
             try:
                 found = made_exact(trial, candidate)
-                if found is not None and found.verify():
-                    return found
+                verified = found is not None and found.verify()
             except ParameterError:  # a convention that has no exact values
                 return None
-    return None
+            if verified and found is not None and found.unique:
+                return found
+            spare = spare or (found if verified else None)
+    return spare
 
 
 def few_of_each_size(candidates: Iterable[Candidate], most: int) -> Iterator[Candidate]:
