@@ -5,9 +5,21 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import choice, decoders, maxmargin, metrics, reading, startup, surrogates, tables, training
+from benchmarks import (
+    certificates,
+    choice,
+    decoders,
+    maxmargin,
+    metrics,
+    reading,
+    startup,
+    surrogates,
+    tables,
+    training,
+)
 
 SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
+    "certificates": certificates.run,
     "choice": choice.run,
     "decoders": decoders.run,
     "maxmargin": maxmargin.run,

@@ -15,7 +15,17 @@ def run(*arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-SUITES = ["choice", "decoders", "maxmargin", "metrics", "reading", "startup", "surrogates", "training"]
+SUITES = [
+    "certificates",
+    "choice",
+    "decoders",
+    "maxmargin",
+    "metrics",
+    "reading",
+    "startup",
+    "surrogates",
+    "training",
+]
 
 
 @pytest.mark.parametrize("suite", SUITES)
