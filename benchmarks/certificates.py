@@ -10,7 +10,8 @@ from benchmarks.tables import Table
 from benchmarks.timing import race, watched
 from concordant import certify
 from concordant.surrogates import Pairwise
-from concordant.theory.combination import combination, described
+from concordant.theory.combination import combination
+from concordant.theory.kinds import described
 from concordant.theory.search.expected import ExpectedLosses, Mixtures, minimisers
 from concordant.theory.search.hunt import sparse
 from concordant.theory.search.trial import Trial

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
+from concordant.cli.certify_matrix import matrix_table
 from concordant.evaluation import exactness
 from concordant.evaluation.consistency import Consistency, Curve, run
 from concordant.evaluation.plots import Decades, style_of
+from concordant.evaluation.populations import misspecified
+from concordant.supervision.labels import Permutations
+from concordant.supervision.synthetic import LabelDistribution
 from concordant.theory.bounds import Bound, bipartite, listwise
+from concordant.theory.matrix import matrix
+from concordant.theory.replicates import Calibration, calibrate
 
 HERE = Path(__file__).resolve().parent
 MARKERS = {
@@ -25,6 +34,7 @@ VERSIONS = {
     "sharp": ("#0072B2", "-"),
     "tight": ("#009E73", ":"),
 }
+COLUMNS = 120  # of the terminal that is drawn
 QUERIES = [10 ** (place / 4) for place in range(4, 29)]
 
 
@@ -109,7 +119,61 @@ def draw_bounds(panel: Any, found: list[Bound]) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
+def certificates(path: Path) -> None:
+    """Draw what a terminal shows of `concordant certify --matrix`."""
+    from rich.console import Console
+
+    screen = Console(width=COLUMNS, file=io.StringIO(), record=True, force_terminal=True)
+    table = matrix_table(matrix(), COLUMNS)
+    table.title = None
+    screen.print(table)
+    drawn = screen.export_svg(title="concordant certify --matrix", unique_id="matrix")
+    # Fonts from elsewhere are not fetched within a page: any font of fixed width will do.
+    path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL))
+
+
+def conditions(path: Path) -> None:
+    """Draw how often the states of P_DAG are wrong on a light cycle, and right on random queries."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    probs = [share / 3 for share in (0.55, 0.45, 0.45, 0.55, 0.55, 0.45)]
+    labels = tuple(Permutations.from_orders([order]) for order in itertools.permutations(range(3)))
+    cycle = LabelDistribution(labels, [probs], queries=[0] * 3)
+    random = misspecified("preferences").distribution
+    settings: Any = {"sizes": (5, 10, 20, 50, 100, 200, 500, 1000), "n_bootstrap": 500}
+    draw_states(left, calibrate(cycle, "P_DAG", n_samples=200, **settings), "wrong")
+    draw_states(right, calibrate(random, "P_DAG", **settings), "right")
+    left.set_title("P_DAG on a light cycle: stated to hold, and wrong", fontsize="medium")
+    right.set_title("P_DAG on 200 random queries: stated, and right", fontsize="medium")
+    left.set_ylabel("share of the checks")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def draw_states(panel: Any, rows: list[Calibration], kind: str) -> None:
+    """Draw the share of wrong or right statements, by the band and by the support."""
+    sizes = [row.n_annotators for row in rows]
+    wrong = [row.wrong for row in rows], [row.naive_wrong for row in rows]
+    stated = [row.holds + row.fails for row in rows], [row.naive_holds + row.naive_fails for row in rows]
+    styles = ("band", "#0072B2", "-", "o"), ("support", "#D55E00", "--", "s")
+    for (name, colour, dash, marker), off, all_of in zip(styles, wrong, stated, strict=True):
+        shares = off if kind == "wrong" else [one - lost for one, lost in zip(all_of, off, strict=True)]
+        panel.plot(sizes, shares, dash, color=colour, marker=marker, markersize=4, label=f"by the {name}")
+    if kind == "wrong":
+        panel.axhline(0.05, color="grey", linewidth=1, label="what the confidence allows")
+    panel.set(xscale="log", xlabel="annotators", ylim=(-0.02, 1))
+    panel.xaxis.set_major_formatter("{x:,.0f}")
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
 if __name__ == "__main__":
+    conditions(HERE / "conditions.svg")
+    certificates(HERE / "certificates-matrix.svg")
     bounds(HERE / "bounds.svg")
     consistency(run(), HERE / "consistency.svg")
     for metric in exactness.METHODS:

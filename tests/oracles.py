@@ -1107,3 +1107,215 @@ def has_no_cycle(d):
 def with_positive_part(d):
     """One graph whose net weights are d: for the conditions that read graphs."""
     return [[max(number, 0) for number in row] for row in d]
+
+
+# ---------------------------------------------------------------- no standardization exists
+
+
+def weak_orders(n):
+    """All rankings of n items with ties, as scores 0, 1, ... without gaps."""
+    vectors = itertools.product(range(n), repeat=n)
+    return [scores for scores in vectors if set(scores) == set(range(len(set(scores))))]
+
+
+def best_orders(orders, worth):
+    """The orders of the largest worth."""
+    values = [worth(list(order)) for order in orders]
+    return {order for order, value in zip(orders, values, strict=True) if value >= max(values) - 1e-9}
+
+
+def surviving_patterns(value, space, labels, probs, *, greater=True):
+    """How E r may rank the items at a distribution, as far as it and a little of one more label tell.
+
+    All orders that the ranking allows are best; and for each label z of the space some way to break ties
+    allows only orders that are best for z among those.
+    """
+    n, way = len(labels[0]), 1 if greater else -1
+    orders, patterns = list(itertools.permutations(range(n))), weak_orders(n)
+    best = best_orders(orders, lambda order: way * expected_over_labels(value, labels, probs, order))
+    allowed = {scores: {tuple(order) for order in compatible_orders(scores)} for scores in patterns}
+    after = [best_orders(sorted(best), lambda order: way * (value(z, order) or 0.0)) for z in space]  # noqa: B023
+
+    def breaks_ties(finer, scores):
+        pairs = itertools.permutations(range(n), 2)
+        return all(finer[i] > finer[j] for i, j in pairs if scores[i] > scores[j])
+
+    def survives(scores):
+        finer = [other for other in patterns if breaks_ties(other, scores)]
+        return allowed[scores] <= best and all(any(allowed[f] <= left for f in finer) for left in after)
+
+    return [scores for scores in patterns if survives(scores)]
+
+
+def misleads(value, space, probs, r, share, *, greater=True):
+    """Whether sorting by E r may be suboptimal at a distribution, or with a share of one label mixed in.
+
+    `probs` and `r` have one entry per label of the space.
+    """
+    n, way = len(space[0]), 1 if greater else -1
+    orders = list(itertools.permutations(range(n)))
+    mixed = [[(1 - share) * p + share * (k == z) for k, p in enumerate(probs)] for z in range(len(space))]
+    for weights in [probs, *mixed]:
+        best = best_orders(orders, lambda order: way * expected_over_labels(value, space, weights, order))  # noqa: B023
+        scores = [sum(p * own[i] for p, own in zip(weights, r, strict=True)) for i in range(n)]
+        if not {tuple(order) for order in compatible_orders(scores)} <= best:
+            return True
+    return False
+
+
+def tipping_shares(one, other):
+    """The p in (0, 1) at which lines p * one + (1 - p) * other of different slope are both the highest."""
+    lines = list(zip(one, other, strict=True))
+    found = set()
+    for (a, b), (c, d) in itertools.combinations(lines, 2):
+        if a - b != c - d:
+            p = Fraction(d - b, (a - b) - (c - d))
+            if 0 < p < 1 and p * a + (1 - p) * b == max(p * x + (1 - p) * y for x, y in lines):
+                found.add(p)
+    return sorted(found)
+
+
+# ---------------------------------------------------------------- regret transfer
+
+
+def linear_regret(targets, discounts, scores):
+    """What sorting loses of the sum of targets * discount of the place, in the mean over tied orders."""
+
+    def worth(order):
+        return sum(targets[i] * c for i, c in zip(order, discounts, strict=True))
+
+    best = max(map(worth, itertools.permutations(range(len(targets)))))
+    return best - expected(worth, scores)
+
+
+def largest_square(vectors):
+    """The largest squared distance between two vectors."""
+    table = np.array(list(vectors))
+    return max(((table - row) ** 2).sum(axis=1).max() for row in table)
+
+
+def rows_of(places):
+    """What AP pays for y_i y_j / sum(y), i >= j, in an order that gives the items these places."""
+    return [1 / max(places[i], places[j]) for i in range(len(places)) for j in range(i + 1)]
+
+
+def inversions_of(places):
+    """What PD pays for a_ij - a_ji, i < j."""
+    return [float(places[i] > places[j]) for i in range(len(places)) for j in range(i + 1, len(places))]
+
+
+def times_log(x, y):
+    """x log y, 0 where x is."""
+    return np.where(x > 0, x * np.log(np.where(x > 0, y, 1.0)), 0.0)
+
+
+def least_softmax(targets):
+    """The entropy of a row's targets; the infimum of its cross entropy."""
+    a = np.asarray(targets, dtype=float)
+    return -times_log(a, a / np.maximum(a.sum(axis=-1, keepdims=True), 1e-300)).sum(axis=-1)
+
+
+def least_logistic(targets):
+    """Each pair by itself at its best, and each item against itself."""
+    a = np.asarray(targets, dtype=float)
+    both = a[..., :, None] + a[..., None, :]
+    return -times_log(a[..., :, None], a[..., :, None] / np.maximum(both, 1e-300)).sum(axis=(-1, -2))
+
+
+def least_exponential(targets):
+    """By Cauchy and Schwarz: sum of a_i / p_i over probabilities p."""
+    return np.sqrt(np.asarray(targets, dtype=float)).sum(axis=-1) ** 2
+
+
+def least_flat(targets, name, h=0.5):
+    """The least pairwise loss of each row of targets, by damped Newton steps; and the largest slope left."""
+    a = np.asarray(targets, dtype=float)
+    scores, size = np.zeros_like(a), np.maximum(a.sum(axis=1), 1e-300)
+    eye = np.eye(a.shape[1])
+
+    def local(s):
+        value, slope, bend = (
+            np.asarray(a[:, :, None] * x, dtype=float) for x in phi(name, s[:, :, None] - s[:, None, :], h)
+        )
+        bend = bend + bend.transpose(0, 2, 1)
+        return value.sum(axis=(1, 2)), slope.sum(axis=2) - slope.sum(axis=1), bend
+
+    value, grad, bend = local(scores)
+    for _ in range(200):
+        if (abs(grad).max(axis=1) <= 1e-12 * size).all():
+            break
+        hessian = eye * bend.sum(axis=2)[:, :, None] - bend + 1e-9 * size[:, None, None] * eye
+        step = -np.linalg.solve(hessian, grad[..., None])[..., 0]
+        step /= np.maximum(abs(step).max(axis=1, keepdims=True), 1.0)
+        share = np.ones(len(a))
+        for _ in range(30):
+            moved = local(scores + share[:, None] * step)
+            worse = moved[0] > value + 1e-4 * share * (grad * step).sum(axis=1) + 1e-15 * size
+            if not worse.any():
+                break
+            share = np.where(worse, share / 2, share)
+        scores = scores + share[:, None] * step
+        value, grad, bend = local(scores)
+    return value, float((abs(grad).max(axis=1) / size).max())
+
+
+def is_low_noise(d):
+    """Along positive preferences, d_ij >= d_ik + d_kj."""
+    triples = itertools.permutations(range(len(d)), 3)
+    return all(d[i][j] >= d[i][k] + d[k][j] for i, j, k in triples if d[i][k] > 0 and d[k][j] > 0)
+
+
+# ---------------------------------------------------------------- conditions on votes
+
+
+def vote_graph(levels):
+    """a[i][j] = 1 where an item has the larger number; nothing where one of the two is None."""
+    known = [level is not None for level in levels]
+    n = len(levels)
+    return [[int(known[i] and known[j] and levels[i] > levels[j]) for j in range(n)] for i in range(n)]
+
+
+def vote_condition(name, votes, counts, f=net_weights):
+    """Whether a condition holds on votes, each the number of annotators who gave it; exact.
+
+    Votes are numbers per item (None: not judged); of "order_preserving" they are places, of "P_reinforce" 0
+    and 1.
+    """
+    total = sum(counts)
+    probs = [Fraction(count, total) for count in counts]
+    if name == "P_reinforce":
+        return matrix_reinforces(shared_relevance_means(votes, probs))
+    if name == "order_preserving":
+        return preserves_order(votes, probs)
+    graphs = [vote_graph(vote) for vote in votes]
+    if name == "P_f":
+        return follows(f, graphs, probs)
+    if name == "low_noise":
+        return has_low_noise(graphs, probs)
+    d, items = mean_nets(graphs, probs), range(len(votes[0]))
+    return has_no_cycle([[d.get((i, j), 0) for j in items] for i in items])
+
+
+def proportion_interval(successes, total, z, added=0.0):
+    """Share plus and minus z standard errors, after adding trials of which half succeed."""
+    trials = total + added
+    share = (successes + added / 2) / trials
+    half = z * math.sqrt(share * (1 - share) / trials)
+    return share - half, share + half
+
+
+def every_sign(lower, upper):
+    """All choices of a number from each interval that matter to its sign: its ends, and 0 where it has it."""
+    choices = [
+        sorted({low, high} | ({0} if low <= 0 <= high else set()))
+        for low, high in zip(lower, upper, strict=True)
+    ]
+    return itertools.product(*choices)
+
+
+def long_cycle(edges, n):
+    """Whether three or more items stand on a cycle."""
+    orders = (order for size in range(3, n + 1) for order in itertools.permutations(range(n), size))
+    return any(
+        all(edges[i][j] for i, j in zip(order, (*order[1:], order[0]), strict=True)) for order in orders
+    )

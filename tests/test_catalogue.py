@@ -11,15 +11,10 @@ from concordant.metrics import metric
 from concordant.surrogates import Duchi, Pairwise, Preorder, Squared
 from concordant.theory.catalogue import CATALOGUE, MEANINGS, theorem_of
 from concordant.theory.certify import certify, put_to_the_test
-from concordant.theory.combination import (
-    Combination,
-    combination,
-    misfit,
-    read_kind,
-    registered,
-)
+from concordant.theory.combination import Combination, combination, misfit, registered
 from concordant.theory.conditions import acyclic, follows, low_noise, reinforces
-from concordant.theory.order_spaces import preserves_order
+from concordant.theory.kinds import read_kind
+from concordant.theory.noise.order_spaces import preserves_order
 from concordant.theory.search.counterexample import Counterexample
 from concordant.theory.search.expected import Mixtures
 from concordant.theory.search.hunt import LOST, dense, sparse, spread
@@ -28,12 +23,11 @@ from concordant.theory.spaces import SPACES
 from concordant.theory.theorem import PREDICATES, STATUSES, Theorem
 
 DISTRIBUTIONS = 5000  # of each number of items, for everything that is proven
-CUT = {"p": "p@2"}  # names that need a cutoff
 
 
 def named(name, space, kind, decoder):
     """The combination of these names, whether it fits together or not."""
-    chosen = metric(CUT.get(name, name))
+    chosen = metric(name)
     return Combination(chosen, space, read_kind(kind, chosen), decoder)
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import concordant as cc
 from concordant.cli import app
 
-COMMANDS = ("evaluate", "explain", "datasets", "bounds", "demo")
+COMMANDS = ("evaluate", "explain", "datasets", "bounds", "certify", "demo")
 TREC_EVAL = {"ndcg@10": "ndcg_cut_10", "ap": "map", "rr": "recip_rank", "p@10": "P_10"}
 
 

@@ -22,19 +22,24 @@ from concordant.exceptions import (
     NotNumericError,
     ParameterError,
     ShapeError,
+    UnknownNameError,
 )
-from concordant.metrics import metric
+from concordant.metrics import conditions, metric
 from concordant.supervision.labels import Permutations, Preferences
 from concordant.supervision.synthetic import LabelDistribution, grades, preferences
 from concordant.theory.conditions import (
+    CONDITIONS,
     acyclic,
     family_means,
     follows,
+    holds_on,
     low_noise,
     net_means,
     pair_means,
+    preserves_order,
     reinforces,
 )
+from concordant.theory.regret import regret
 
 SIZES = (3, 4, 5)
 DRAWS = 1500  # of each number of items
@@ -654,6 +659,190 @@ def test_another_family():
     assert family_means(votes, beaten)[0].tolist() == [1.0, 0.5, 0.0]
 
 
+# ---------------------------------------------------------------- order-preserving spaces
+
+
+def random_orders(rng, n):
+    """Orders as places, and whole numbers of votes: at random, or about as of Plackett and Luce."""
+    places = np.argsort(every_order(n), axis=1) + 1
+    if rng.random() < 0.5:
+        votes = rng.integers(0, 3, len(places)) * (rng.random(len(places)) < 0.6)
+    else:
+        worth = rng.integers(1, 4, n).astype(float)
+        votes = np.rint([60 * oracles.plackett_luce(np.log(worth), order) for order in every_order(n)])
+    votes[rng.integers(len(places))] += 1
+    return places, votes.astype(int)
+
+
+def check_order_predicate(predicate, n_draws=1500):
+    """The predicate agrees with Definition 5, tried on every chain; unlisted orders have probability 0."""
+    rng, seen = np.random.default_rng(0), []
+    for number in range(n_draws):
+        places, votes = random_orders(rng, 1 + number % 4)
+        probs = [Fraction(int(count), int(votes.sum())) for count in votes]
+        seen.append(oracles.preserves_order(places.tolist(), probs))
+        kept = votes > 0 if number % 2 else slice(None)
+        assert bool(predicate(places[kept], votes[kept] / votes.sum())) == seen[-1], (places, votes)
+    assert 0.2 < np.mean(seen) < 0.8
+
+
+def test_order_preserving_by_definition():
+    check_order_predicate(preserves_order)
+
+
+def has_one_mode(places, probs):
+    """Only the most probable order, and that it is sorted by the mean place."""
+    order = np.argsort(probs @ places, kind="stable")
+    return bool((places[np.argmax(probs)][order] == np.arange(1, len(order) + 1)).all())
+
+
+def preserves_first_pair(places, probs):
+    """Only the first two of the chain."""
+    first = np.argsort(probs @ places, kind="stable")[:2]
+    return bool(preserves_order(np.argsort(np.argsort(places[:, first], axis=1), axis=1) + 1, probs))
+
+
+@pytest.mark.parametrize("wrong", [has_one_mode, preserves_first_pair, lambda *_: True])
+def test_the_comparison_rejects_other_order_predicates(wrong):
+    with pytest.raises(AssertionError):
+        check_order_predicate(wrong)
+
+
+def test_stacks_of_orders_are_distributions_one_by_one():
+    rng = np.random.default_rng(1)
+    places = np.argsort(every_order(3), axis=1) + 1
+    probs = rng.integers(0, 4, (3, 20, 6)) / 4
+    found = preserves_order(places, probs)
+    assert found.shape == (3, 20)
+    assert 0 < found.mean() < 1
+    assert all(found[i, j] == preserves_order(places, probs[i, j]) for i in range(3) for j in range(20))
+    twice = preserves_order(np.repeat(places, 2, axis=0), np.repeat(probs, 2, axis=2))
+    np.testing.assert_array_equal(twice, found)
+    assert preserves_order(places, probs[:0]).shape == (0, 20)
+
+
+def test_many_items_need_no_enumeration():
+    places = np.tile(np.arange(1, 41), (3, 1))
+    places[1, [0, 1]], places[2, [38, 39]] = [2, 1], [40, 39]
+    assert preserves_order(places, [0.5, 0.3, 0.2])
+    assert not preserves_order(places, [0.3, 0.5, 0.2])
+
+
+def test_mean_places_are_optimal_on_order_preserving_spaces():
+    """Section 5.4 of Buffoni et al.: no other order is as probable."""
+    rng, inside = np.random.default_rng(2), 0
+    for number in range(600):
+        places, votes = random_orders(rng, 2 + number % 3)
+        truth = one_query([Permutations(order) for order in places], votes / votes.sum())
+        if holds_on(truth, "order_preserving")[0]:
+            means = votes @ places / votes.sum()
+            assert np.diff(np.sort(means)).min() > SAME
+            assert regret("zero_one", truth, -means)[0] <= SAME
+            inside += 1
+    assert inside > 150
+
+
+# ---------------------------------------------------------------- conditions on a distribution
+
+
+def test_the_table_names_all_conditions():
+    assert {*CONDITIONS} == {*conditions.CONDITIONS, "P_DAG"}
+    assert all(condition.name == name for name, condition in CONDITIONS.items())
+    assert "edge deletion is optimal for pd (Ramaswamy" in str(CONDITIONS["P_DAG"])
+
+
+@pytest.mark.parametrize("kind", ["grades", "preferences", "permutations"])
+def test_holds_on_by_definition(kind):
+    """Each query of a distribution, its rows shuffled; grades and orders are read as preferences."""
+    from concordant.supervision.synthetic import permutations
+
+    makers = {"grades": grades, "preferences": preferences, "permutations": permutations}
+    toy = makers[kind](n_queries=40, n_items=(1, 4), shuffle=True, seed=3)
+    own = {"grades": "P_reinforce", "permutations": "order_preserving"}.get(kind, "P_DAG")
+    truth, names = toy.distribution, {"P_DAG", "P_f", "low_noise", own}
+    found = {name: holds_on(truth, name).tolist() for name in names}
+    for query, probs in enumerate(truth.probs.tolist()):
+        rows = truth.queries.rows([query])
+        if kind == "preferences":
+            graphs = graph_matrices(truth, query)
+        else:
+            levels = [label[rows] if kind == "grades" else -label.positions[rows] for label in truth.labels]
+            graphs = [oracles.vote_graph(own.tolist()) for own in levels]
+        d = oracles.mean_nets(graphs, probs)
+        table = [[d.get((i, j), 0) for j in range(len(rows))] for i in range(len(rows))]
+        assert found["P_DAG"][query] == oracles.has_no_cycle(table)
+        assert found["low_noise"][query] == oracles.has_low_noise(graphs, probs)
+        assert found["P_f"][query] == oracles.follows(oracles.net_weights, graphs, probs)
+        if kind == "grades":
+            relevant = [(label[rows] >= 1).astype(int).tolist() for label in truth.labels]
+            assert found["P_reinforce"][query] == oracles.reinforces(relevant, probs)
+        if kind == "permutations":
+            places = [label.positions[rows].tolist() for label in truth.labels]
+            assert found["order_preserving"][query] == oracles.preserves_order(places, probs)
+    assert min(np.mean(values) for values in found.values()) < 1
+
+
+def test_rounding_prefers_nothing():
+    """All 24 orders alike: the sums are not quite 0, and no majority."""
+    labels = [Permutations(np.argsort(order) + 1) for order in every_order(4)]
+    truth = one_query(labels, np.full(24, 1 / 24))
+    assert [bool(holds_on(truth, name)[0]) for name in ("P_DAG", "P_f", "low_noise")] == [True] * 3
+
+
+def test_another_family_and_another_level():
+    def beaten(better, worse, weights, n_items):
+        del worse, weights
+        return np.bincount(better, minlength=n_items)
+
+    votes = one_query((graph((0, 1), n=3, weights=[2]), graph((1, 0), (1, 2), n=3)), (0.5, 0.5))
+    assert holds_on(votes, "P_f").tolist() == [True]
+    assert holds_on(votes, "P_f", f=beaten).tolist() == [False]
+    company = one_query(([2, 2, 1], [2, 1, 1], [1, 1, 2]), (0.5, 0.2, 0.3))
+    assert holds_on(company, "P_reinforce").tolist() == [True]
+    assert holds_on(company, "P_reinforce", metric="ap[relevant_from=2]").tolist() == [False]
+
+
+# ---------------------------------------------------------------- conditions up to a margin
+
+
+@pytest.mark.parametrize("predicate", [reinforces, acyclic, follows, low_noise])
+def test_a_margin_forgives(predicate):
+    """The larger the margin, the more holds; none at all is the condition itself."""
+    rng = np.random.default_rng(0)
+    d = random_nets(rng, 4, 300) / 4
+    read = {reinforces: (relevance_draws(4).means[:300],), follows: (d, rng.random((300, 4)))}
+    numbers = read.get(predicate, (d,))
+    held = [predicate(*numbers, margin) for margin in (0.0, 0.01, 0.1, 0.3, 10.0)]
+    np.testing.assert_array_equal(held[0], predicate(*numbers))
+    assert all((small <= large).all() for small, large in itertools.pairwise(held))
+    assert held[-1].all()
+    assert not held[0].all()
+
+
+def losses_within(name, margin, n):
+    """What the ranking loses on draws that satisfy the condition up to the margin, and not without."""
+    draws = relevance_draws(n) if name == "P_reinforce" else preference_draws(n, "duchi")
+    d = net(draws.means)
+    predicate, numbers, decode = {
+        "P_reinforce": (reinforces, (draws.means,), by_diagonal),
+        "P_DAG": (acyclic, (d,), by_deletion),
+        "P_f": (follows, (d, draws.scores), by_sorting),
+        "low_noise": (low_noise, (d,), by_sorting),
+    }[name]
+    within = predicate(*numbers, margin) & ~predicate(*numbers)
+    return lost(decode, draws.where(np.flatnonzero(within)[:400]))
+
+
+@pytest.mark.parametrize("name", ["P_reinforce", "P_DAG", "P_f", "low_noise"])
+def test_what_a_margin_costs(name):
+    """Never more than stated; a hundredth of it would not do."""
+    shares = []
+    for n, margin in itertools.product(SIZES, (0.05, 0.2, 0.6)):
+        losses = losses_within(name, margin, n)
+        shares.append(losses.max(initial=0.0) / (margin * CONDITIONS[name].lost(n)))
+    assert 0.01 < max(shares) <= 1 + SAME, shares
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -673,6 +862,20 @@ def test_another_family():
         (lambda: pair_means(one_query((graph((0, 1), n=2),), (1,))), ConcordantError, None),
         (lambda: net_means(one_query((Permutations([1, 2]),), (1,))), ConcordantError, None),
         (lambda: family_means(one_query(([2, 1, 0],), (1,))), ConcordantError, None),
+        (lambda: holds_on(one_query(([1, 0],), (1,)), "low noise"), UnknownNameError, "low_noise"),
+        (lambda: holds_on(one_query(([1, 0],), (1,)), ["P_f"]), UnknownNameError, "condition"),
+        (lambda: holds_on(one_query(([1, 0],), (1,)), "order_preserving"), LabelError, "Permutations"),
+        (lambda: holds_on(one_query((Permutations([1, 2]),), (1,)), "P_reinforce"), ConcordantError, None),
+        (lambda: holds_on(one_query(([1, 0],), (1,)), "P_DAG", metric="ap"), ParameterError, "metric"),
+        (lambda: holds_on(one_query(([1, 0],), (1,)), "P_DAG", f=len), ParameterError, "f="),
+        (lambda: holds_on(one_query(([1, 0],), (1,)), "P_f", f=3), ParameterError, "a function"),
+        (lambda: acyclic(np.zeros((2, 2)), margin=-0.1), ParameterError, "margin"),
+        (lambda: low_noise(np.zeros((2, 2)), margin=np.nan), ParameterError, "margin"),
+        (lambda: preserves_order([[1, 1]], [1.0]), LabelError, "are not 1..2"),
+        (lambda: preserves_order([1, 2], [1.0]), ShapeError, "n_orders"),
+        (lambda: preserves_order([[1, 2]], [0.5, 0.5]), ShapeError, "a probability for each order"),
+        (lambda: preserves_order([[1, 2]], [-1.0]), NonFiniteError, "probs"),
+        (lambda: preserves_order([["a", "b"]], [1.0]), LabelError, "positions"),
     ],
 )
 def test_bad_input_is_named(call, error, text):

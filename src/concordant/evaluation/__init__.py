@@ -4,6 +4,14 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["consistency", "exactness", "plots", "populations", "reproduction", "significance"],
+    submodules=[
+        "condition_plots",
+        "consistency",
+        "exactness",
+        "plots",
+        "populations",
+        "reproduction",
+        "significance",
+    ],
     submod_attrs={"significance": ["Comparison", "Paired", "against_best", "holm", "paired"]},
 )

@@ -13,18 +13,17 @@ anew by the search.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from concordant.exceptions import ParameterError
 from concordant.theory.combination import Combination
+from concordant.theory.conditions import CONDITIONS
 from concordant.theory.theorem import Theorem
 
 __all__ = ["CATALOGUE", "MEANINGS", "theorem_of"]
 
-MEANINGS = {  # conditions, in words
-    "P_reinforce": "an item more relevant on its own is not outweighed by the company it keeps",
-    "low_noise": "majorities add up along paths: d_ik > 0 and d_kj > 0 imply d_ij >= d_ik + d_kj",
-    "P_f": "the majority prefers the item with the larger expected net weight (or other f)",
-    "P_DAG": "the majority preferences have no cycle",
-    "order_preserving": "along some order of the items, exchanging two neighbours makes every order rarer",
+MEANINGS: Mapping[str, str] = {  # conditions, in words
+    **{name: condition.meaning for name, condition in CONDITIONS.items()},
     "proven_decode": "on queries whose order the decoder proves best (`Decoded.proven`)",
 }
 BUFFONI = "Buffoni, Calauzènes, Gallinari and Usunier (2011)"

@@ -9,7 +9,8 @@ from typing import Any
 
 from concordant.exceptions import ParameterError
 from concordant.theory.catalogue import MEANINGS
-from concordant.theory.combination import Combination, described
+from concordant.theory.combination import Combination
+from concordant.theory.kinds import described
 from concordant.theory.search.counterexample import Counterexample
 from concordant.theory.search.impossibility import Impossibility
 from concordant.theory.theorem import STATUSES, Theorem

@@ -14,7 +14,8 @@ from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.items import check_counts
 from concordant.theory.catalogue import theorem_of
 from concordant.theory.certificate import Certificate, Tried
-from concordant.theory.combination import Combination, SurrogateLike, combination
+from concordant.theory.combination import Combination, combination
+from concordant.theory.kinds import SurrogateLike
 from concordant.theory.search.counterexample import Counterexample, first_verified
 from concordant.theory.search.hunt import Finding, hunt
 from concordant.theory.search.impossibility import Impossibility, impossibility
@@ -77,9 +78,9 @@ def certify(
     Certificate(ap on binary, pairwise, sort: refuted, holds under P_reinforce)
     """
     one = combination(metric, surrogate, decoder, labels)
-    check_counts(n_items=n_items - 1, highest=highest)
-    if n_items > MOST_ITEMS:
-        raise ParameterError("n_items", n_items, f"at most {MOST_ITEMS}: all labels and orders are looked at")
+    check_counts(n_items=n_items, highest=highest)
+    if not 2 <= n_items <= MOST_ITEMS:
+        raise ParameterError("n_items", n_items, f"2 to {MOST_ITEMS}: all labels and orders are looked at")
     if not isinstance(budget, int) or budget < 0:
         raise ParameterError("budget", budget, "a whole number >= 0")
     return put_to_the_test(one, theorem_of(one), n_items=n_items, budget=budget, highest=highest, seed=seed)

@@ -8,9 +8,10 @@ Combination(ap on binary, pairs, diagonal)
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any
 
 from concordant.exceptions import NoStandardizationError, ParameterError, UnknownNameError
 from concordant.metrics.comparison import ComparisonMetric
@@ -19,44 +20,17 @@ from concordant.metrics.parse import METRICS
 from concordant.metrics.parse import metric as read_metric
 from concordant.supervision.queries import Queries
 from concordant.surrogates.orders import ListwiseHinge
-from concordant.surrogates.parse import SURROGATES
-from concordant.surrogates.parse import surrogate as read_surrogate
-from concordant.surrogates.surrogate import Surrogate
+from concordant.theory.kinds import KINDS, PairSquared, SurrogateLike, described, read_kind
 from concordant.theory.spaces import SPACES, every_label, spaces_of
 
 __all__ = [
     "DECODERS",
-    "KINDS",
     "Combination",
-    "PairSquared",
-    "SurrogateLike",
     "combination",
     "misfit",
-    "read_kind",
     "registered",
 ]
 
-
-@dataclass(frozen=True)
-class PairSquared:
-    """Squared loss on scores of pairs, which `PairRanker` minimises: the low-rank surrogate of ap and pd.
-
-    Of ap the sum over i >= j of (u_ij - y_i y_j / sum(y))^2, of pd that over i < j of
-    (u_ij - a_ij + a_ji)^2. Its minimiser is the expected target of each pair.
-
-    References
-    ----------
-    Ramaswamy, Agarwal and Tewari (2013), Convex calibrated surrogates for low-rank loss matrices.
-    """
-
-    name: ClassVar[str] = "pairs"
-    reads: ClassVar[str] = "pairs"
-
-    def __repr__(self) -> str:
-        return "PairSquared()"
-
-
-SurrogateLike: TypeAlias = Surrogate | PairSquared
 
 ITEMS = ("sort", "top")  # decoders of scores of items
 DECODERS: Mapping[str, str] = {  # name -> what it does
@@ -73,8 +47,6 @@ OF_PAIRS: Mapping[str, tuple[str, ...]] = {
     "ap": ("auto", "diagonal", "beam"),
     "pd": ("auto", "edge-deletion", "borda", "insertion"),
 }
-KINDS = (*SURROGATES, ListwiseHinge.name, PairSquared.name)
-"""Names of the surrogates, those of items and that of pairs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,16 +71,7 @@ class Combination:
     @property
     def standardized(self) -> bool:
         """Whether the metric has a standardization for every distribution of these labels."""
-        try:
-            self.targets_of_all()
-        except NoStandardizationError:
-            return False
-        return True
-
-    def targets_of_all(self) -> None:
-        """Standardize every label of three items."""
-        for label in every_label(self.space, 3):
-            self.metric.targets(label)
+        return standardizes(self.metric, self.space)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -123,22 +86,15 @@ class Combination:
         return f"{self.metric} on {self.space}, {described(self.surrogate)}, {self.decoder}"
 
 
-def described(surrogate: SurrogateLike) -> str:
-    """Give the name of a surrogate, with what differs from its defaults.
-
-    >>> from concordant.surrogates import Pairwise, Preorder
-    >>> described(Pairwise()), described(Pairwise("logistic")), described(Preorder("gain", "hinge"))
-    ('pairwise', 'pairwise(logistic)', 'preorder(gain,hinge)')
-    """
-    given = vars(surrogate)
-    if isinstance(surrogate, ListwiseHinge):
-        own = [str(surrogate.metric)] + ([surrogate.mode] if surrogate.mode != "max" else [])
-    else:
-        usual = vars(type(surrogate)()) if given else {}
-        changed = {name: value for name, value in given.items() if value != usual[name]}
-        own = [f"{name}={value}" if isinstance(value, (bool, float)) else str(getattr(value, "name", value))
-               for name, value in changed.items()]  # fmt: skip
-    return surrogate.name + (f"({','.join(own)})" if own else "")
+@functools.lru_cache(maxsize=256)
+def standardizes(metric: Metric, space: str) -> bool:
+    """Tell whether the metric gives a target to every label of three items."""
+    try:
+        for label in every_label(space, 3):
+            metric.targets(label)
+    except NoStandardizationError:
+        return False
+    return True
 
 
 def combination(
@@ -155,7 +111,7 @@ def combination(
         A metric, or its name.
     surrogate
         A surrogate, or its name: those of `concordant.surrogates.SURROGATES`, "listwise_hinge" (of this
-        metric), or "pairs" (what `PairRanker` minimises).
+        metric), or "pairs" (what `PairRanker` minimises); also with parameters, "pairwise(logistic)".
     decoder
         A name of `DECODERS`; "auto": sorting for scores of items, the exact decoder for those of pairs.
     labels
@@ -176,19 +132,6 @@ def combination(
         given = f"{chosen}, {kind.name}, {decoder}"
         raise ParameterError("combination", given, f"one that fits: {reasons[0]}")
     return Combination(chosen, spaces[reasons.index("")], kind, decoder)
-
-
-def read_kind(surrogate: SurrogateLike | str, metric: Metric | str) -> SurrogateLike:
-    """Give the surrogate itself, or the one of this name."""
-    if isinstance(surrogate, (Surrogate, PairSquared)):
-        return surrogate
-    if surrogate == PairSquared.name:
-        return PairSquared()
-    if surrogate == ListwiseHinge.name:
-        return ListwiseHinge(read_metric(metric))
-    if not isinstance(surrogate, str) or surrogate not in KINDS:
-        raise UnknownNameError("surrogate", surrogate, KINDS)
-    return read_surrogate(surrogate)
 
 
 def misfit(one: Combination) -> str:
@@ -245,10 +188,12 @@ def hinge_misfit(one: Combination) -> str:
 def registered() -> Iterator[tuple[str, str, str, str]]:
     """Give every name of a metric, space, surrogate and decoder, whether they fit together or not.
 
+    Precision has no name without a cutoff: it is p@2 here.
+
     >>> ("ndcg", "grades", "pairwise", "sort") in set(registered())
     True
     """
-    for name in METRICS:
+    for name in ("p@2" if name == "p" else name for name in METRICS):
         for space in SPACES:
             for kind in KINDS:
                 for decoder in DECODERS:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from concordant.surrogates.surrogate import Surrogate
-from concordant.theory.combination import ITEMS, Combination, PairSquared
+from concordant.theory.combination import ITEMS, Combination
+from concordant.theory.kinds import PairSquared
 
 __all__ = ["PREDICATES", "STATUSES", "Predicate", "Theorem"]
 

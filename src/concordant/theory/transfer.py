@@ -24,9 +24,10 @@ from concordant.metrics.pairwise import PD
 from concordant.metrics.standardization import EVERY
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.synthetic.items import check_counts
-from concordant.theory.combination import Combination, PairSquared, SurrogateLike, combination, described
-from concordant.theory.factors import HERE, Rule, preference_factor, rule_of, shared_relevance_factor
-from concordant.theory.linear import items_below, linear_discounts
+from concordant.theory.combination import Combination, combination
+from concordant.theory.kinds import PairSquared, SurrogateLike, described
+from concordant.theory.linear_metrics import items_below, linear_discounts
+from concordant.theory.transfer_factors import HERE, Rule, preference_factor, rule_of, shared_relevance_factor
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["Transfer", "linear_discounts", "transfer_for", "transfer_of"]

@@ -16,7 +16,7 @@ from concordant.exceptions import ParameterError
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import Label, LabelDistribution
 from concordant.surrogates.pairwise import Preorder
-from concordant.theory.combination import Combination, PairSquared, described
+from concordant.theory.combination import Combination
 from concordant.theory.exact.enclosure import Number, sign, text
 from concordant.theory.exact.labels import read
 from concordant.theory.exact.pair_targets import expected_pair_targets
@@ -24,6 +24,7 @@ from concordant.theory.exact.pairs import expected_pairs
 from concordant.theory.exact.stationary import UNITS, Pinned, is_minimiser, pinned
 from concordant.theory.exact.targets import expected_targets
 from concordant.theory.exact.values import Order, best_value, compatible_orders, mean_value, regret
+from concordant.theory.kinds import PairSquared, described
 from concordant.theory.search.expected import read_by
 from concordant.theory.search.hunt import MOST_LABELS, Candidate, Finding
 from concordant.theory.search.shrink import shrunk

@@ -19,8 +19,9 @@ from concordant import decoders
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import LabelDistribution, tile
 from concordant.surrogates.surrogate import Surrogate
-from concordant.theory.combination import Combination, PairSquared
+from concordant.theory.combination import Combination
 from concordant.theory.conditions import net_means, pair_means
+from concordant.theory.kinds import PairSquared
 from concordant.theory.lowrank import every_order
 from concordant.theory.search.expected import Mixtures, Reached, minimisers, read_by
 from concordant.theory.spaces import every_label, written

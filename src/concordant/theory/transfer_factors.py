@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-HERE = "shown in concordant.theory.factors"
+HERE = "shown in concordant.theory.transfer_factors"
 SQUARES, REACH = "the sum of (c_k - c_(n+1-k))^2", "(c_1 - c_n)^2"
 
 

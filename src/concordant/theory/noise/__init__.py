@@ -1,0 +1,1 @@
+"""Noise conditions: the expectations they read, and the predicates."""
