@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import concordant as cc
 import oracles
 from concordant.exceptions import ParameterError, UnknownNameError
-from concordant.theory.search import mixing, patterns
 from concordant.theory.exact.values import expected_value
+from concordant.theory.search import mixing, patterns
 from concordant.theory.search.impossibility import impossibility, written_down
 from concordant.theory.spaces import every_label, written
 

@@ -304,9 +304,9 @@ def test_float32_is_not_copied_and_equals_float64(monkeypatch):
     single, seen = X.astype(np.float32), []
     real = linear_module.Problem
 
-    def caught(*parts):
-        seen.append(parts[3])
-        return real(*parts)
+    def caught(**parts):
+        seen.append(parts["X"])
+        return real(**parts)
 
     monkeypatch.setattr(linear_module, "Problem", caught)
     model = LinearRanker().fit(single, y, qid=qid)
@@ -337,8 +337,10 @@ EVERY = {
     "preorder[pairs]": Preorder("pairs", "squared_hinge"),
 }
 every_surrogate = pytest.mark.parametrize("surrogate", EVERY.values(), ids=EVERY)
+baselines_too = pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning")
 
 
+@baselines_too
 @every_surrogate
 @pytest.mark.parametrize("solver", ["lbfgs", "newton"])
 def test_the_order_of_rows_and_queries_does_not_matter(surrogate, solver):
@@ -354,6 +356,7 @@ def test_the_check_tells_fits_apart():
         check_same(LinearRanker(**EXACT), (X, y, {"qid": qid}), (X, y, {"qid": np.roll(qid, 1)}))
 
 
+@baselines_too
 @every_surrogate
 @pytest.mark.parametrize("fit_scale", [True, False])
 def test_a_query_weight_repeats_a_query(surrogate, fit_scale):
@@ -481,6 +484,7 @@ def constant(model):
 CORNERED = [name for name, kind in SURROGATES.items() if not kind().smooth]
 
 
+@baselines_too
 @pytest.mark.parametrize(
     ("name", "solver"),
     [
@@ -498,6 +502,7 @@ def test_every_surrogate_fits(name, solver):
     assert cc.metric("ndcg@5")(y, model.predict(X), qid=qid) > 0.85
 
 
+@baselines_too
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # its gradient never vanishes
 @pytest.mark.parametrize("surrogate", [*CORNERED, Pairwise("hinge"), Preorder(margin="hinge")], ids=str)
 @pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
@@ -513,6 +518,7 @@ def test_a_hinge_fits(surrogate, solver):
         LinearRanker(surrogate=surrogate, solver="newton").fit(X, y, qid=qid)
 
 
+@baselines_too
 def test_corners_may_stop_a_smooth_solver():
     """With a warning that says why; the bundle goes on."""
     with pytest.warns(ConvergenceWarning, match="no step lowers it.*has the loss corners"):
@@ -529,6 +535,7 @@ def test_a_bundle_needs_a_penalty():
 BASES = {
     "ndcg": ("ndcg@10", y, "every distribution"),
     "preorder": ("ndcg@10", y, "nothing"),
+    "preorder of orders": ("zero_one", orders(y, qid), "order_preserving"),
     "plackett_luce": ("zero_one", orders(y, qid), "order_preserving"),
 }
 
@@ -536,9 +543,15 @@ BASES = {
 @pytest.mark.parametrize("name", BASES)
 def test_what_a_fit_rests_on(name):
     metric, labels, basis = BASES[name]
-    surrogate = "softmax" if name == "ndcg" else name
-    model = LinearRanker(metric, surrogate, assume="order_preserving").fit(X, labels, qid=qid)
-    assert model.basis_ == basis
+    surrogate = {"ndcg": "softmax", "preorder of orders": "preorder"}.get(name, name)
+    model = LinearRanker(metric, surrogate, assume="order_preserving")
+    if basis == "nothing":
+        with pytest.warns(GuaranteeWarning, match="nothing guarantees that training by preorder") as caught:
+            model.fit(X, labels, qid=qid)
+        assert [warning.filename for warning in caught] == [__file__]
+    else:
+        model.fit(X, labels, qid=qid)
+    assert model.basis_ == model.certificate_.condition == basis
 
 
 @pytest.mark.parametrize("metric", ["pd", "wpd"])
@@ -810,6 +823,7 @@ def test_too_few_iterations_warn():
     assert not model.solution_.converged
 
 
+@baselines_too
 @pytest.mark.parametrize(
     "labels", [np.zeros(len(y)), np.full(len(y), 2), (qid % 3).astype(float)], ids=["0", "2", "by query"]
 )

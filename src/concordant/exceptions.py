@@ -154,7 +154,10 @@ class NoStandardizationError(ConcordantError):
 class GuaranteeWarning(UserWarning):
     """Training goes on, but that it optimises the metric rests on a condition, or on nothing.
 
-    A surrogate that is not consistent (preorder, hinge) is the caller's own choice: `basis_` tells.
+    Given once a fit, before the work, unless the combination of metric, labels, surrogate and decoder is
+    proven to be consistent, or the condition that it needs was assumed. `certificate_` of the fitted ranker
+    says more, and `concordant.certify` shows a counterexample. For baselines, trained on purpose:
+    `warnings.simplefilter("ignore", GuaranteeWarning)`.
     """
 
 

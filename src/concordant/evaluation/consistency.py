@@ -20,6 +20,7 @@ import numpy as np
 from concordant._segments import one_blas_thread
 from concordant.evaluation.populations import Outcomes, Population, exhibited, misspecified, typical
 from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.rankers.claim import knowingly
 from concordant.rankers.linear import LinearRanker
 from concordant.supervision.synthetic.items import check_counts
 from concordant.surrogates import Pairwise, Preorder, Softmax, Squared, Surrogate
@@ -216,4 +217,5 @@ def fitted(outcomes: Outcomes, surrogate: Surrogate, weights: FloatArray, alpha:
     """Give the ranker of the weighted queries."""
     # Features stay as they are: their spread over the distinct queries is not that over the draws.
     model = LinearRanker(METRIC, surrogate, alpha, fit_scale=False, tol=TOL, max_iter=2000)
-    return model.fit(**outcomes.seen(weights))
+    with knowingly():  # what is not consistent is what is shown
+        return model.fit(**outcomes.seen(weights))

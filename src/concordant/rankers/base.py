@@ -14,6 +14,8 @@ from concordant.decoders.sorting import positions
 from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
+from concordant.rankers.certificate import FittedCertificate, Optimality
+from concordant.rankers.risk import risk_bound
 from concordant.rankers.training import Problem, query_weights
 from concordant.scorers import LinearScorer
 from concordant.solvers import Solution
@@ -121,14 +123,24 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 class LinearModel(Ranker):
     """Scores X @ coef_, and what follows from them."""
 
+    solver: str
     coef_: FloatArray
 
-    def adopt(self, solution: Solution, problem: Problem) -> Self:
-        """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned."""
-        self.surrogate_, self.basis_ = problem.surrogate, problem.basis
-        self.n_queries_, self.n_informative_ = problem.n_queries, problem.n_informative
+    def adopt(self, solution: Solution, problem: Problem, alpha: float, *, fixed: bool) -> Self:
+        """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned.
+
+        `fixed`: the penalty was, before the data were seen.
+        """
+        self.surrogate_, self.basis_ = problem.surrogate, problem.claim.condition
+        self.n_queries_, self.n_informative_ = problem.sample.n_queries, problem.n_informative
         self.solution_, self.n_iter_ = solution, solution.n_iter
         self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
+        # Weights of labels change what the loss is at scores 0, by which the penalty bounds the weights.
+        promised = fixed and alpha > 0.0 and not self.fit_scale and not problem.sample.weighted
+        bound = risk_bound(problem, self.coef_, alpha if promised else None)
+        certified = problem.surrogate.smooth or self.solver == "bundle"
+        optimality = Optimality.of(solution, alpha, certified=certified)
+        self.certificate_ = FittedCertificate(problem.claim, problem.sample, optimality, *bound)
         if problem.n_informative and solution.converged and not solution.w.any():
             near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
             text = f"every weight is 0, which is {near}: lower alpha or tol, or change the loss"

@@ -21,6 +21,7 @@ from concordant.rankers.training import (
     feature_scale,
     n_informative,
     row_weights,
+    seen,
     solver_for,
 )
 from concordant.solvers import Solution
@@ -53,7 +54,7 @@ class LinearRanker(LinearModel):
         Penalise the weights of features divided by their spread within queries; `coef_` is for X as given.
     assume
         Condition on the labels under which the metric has a standardization (see `cc.standardize`); without
-        it a metric that needs one gives a warning.
+        it a metric that needs one gives a `GuaranteeWarning`.
     f
         Of assume="P_f", on preferences: `f(better, worse, weights, n_items)` gives one number per item of a
         query, on which the ranker is trained (see `cc.standardize`). None: the net weights.
@@ -82,6 +83,9 @@ class LinearRanker(LinearModel):
         The surrogate that was minimised.
     basis_
         What its consistency with the metric rests on: "every distribution", a condition, or "nothing".
+    certificate_
+        What is guaranteed, under which condition, how well the problem was solved, and what bounds the risk:
+        a `FittedCertificate`; `print` it.
     solution_
         Where the solver stopped, and how far from optimal: value, excess, gap, converged, stopped_by.
     scale_
@@ -95,7 +99,8 @@ class LinearRanker(LinearModel):
 
     Notes
     -----
-    Ctrl-C during `fit` keeps the best weights so far and warns.
+    Ctrl-C during `fit` keeps the best weights so far and warns. A loss that is not consistent with the metric
+    is minimised all the same: one `GuaranteeWarning` says so before the work.
 
     References
     ----------
@@ -109,6 +114,8 @@ class LinearRanker(LinearModel):
     >>> model = LinearRanker(metric="ndcg@5").fit(toy.X, toy.y, qid=toy.qid)
     >>> model.score(toy.X, toy.y, qid=toy.qid) > 0.5, model.basis_
     (True, 'every distribution')
+    >>> model.certificate_
+    FittedCertificate(ndcg@5 on grades, softmax, sort: proven, rests on every distribution)
     """
 
     def __init__(
@@ -170,7 +177,9 @@ class LinearRanker(LinearModel):
         """
         recipe = self.checked_parameters()
         problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
-        return self.adopt(self.solved(problem, self.alpha, self.start(problem)), problem)
+        problem.claim.warn()
+        solution = self.solved(problem, self.alpha, self.start(problem))
+        return self.adopt(solution, problem, float(self.alpha), fixed=True)
 
     def checked_parameters(self) -> Recipe:
         """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
@@ -210,12 +219,22 @@ class LinearRanker(LinearModel):
         features = self.checked_features(X, reset=True)
         queries = Queries.of(qid, features.shape[0], "X")
         with naming_query(qid):
-            labels, basis = training_labels(metric, surrogate, y, queries, self.assume, self.f)
+            labels, claim = training_labels(metric, surrogate, y, queries, self.assume, self.f)
         shares, weights = row_weights(sample_weight, query_weight, queries)
         ordered, offsets = queries.gather(features), queries.offsets
         scale = feature_scale(ordered, offsets, shares) if self.fit_scale else np.ones(ordered.shape[1])
-        counts = queries.n_queries, n_informative(surrogate.levels(labels, offsets), offsets, shares)
-        return Problem(surrogate, basis, surrogate.bind(labels, offsets, weights), ordered, scale, *counts)
+        targets = labels if surrogate.reads == "targets" else None
+        return Problem(
+            surrogate=surrogate,
+            claim=claim,
+            labels=labels,
+            queries=Queries.from_sizes(queries.sizes),
+            loss=surrogate.bind(labels, offsets, weights),
+            X=ordered,
+            scale=scale,
+            sample=seen(claim, queries, targets, shares, weighted=sample_weight is not None),
+            n_informative=n_informative(surrogate.levels(labels, offsets), offsets, shares),
+        )
 
     def start(self, problem: Problem) -> FloatArray:
         """Where the work begins."""

@@ -62,7 +62,7 @@ class LinearRankerCV(LinearModel):
         Score of each penalty (row) on each fold (column); NaN where the work was interrupted before.
     best_score_
         Mean score of the chosen one.
-    coef_, surrogate_, basis_, solution_, scale_, n_iter_, n_queries_, n_informative_
+    coef_, surrogate_, basis_, certificate_, solution_, scale_, n_iter_, n_queries_, n_informative_
         As for `LinearRanker`, at the chosen penalty: fitted to all rows after folds, and to the training rows
         where a validation set was given.
 
@@ -135,7 +135,8 @@ class LinearRankerCV(LinearModel):
         self.refuse_no_labels(y)
         features = self.checked_features(X, reset=True)
         rows = Rows.of(features, y, qid, sample_weight, query_weight)
-        whole = ranker.problem(recipe, *rows)  # refuses what is wrong, and warns, before any work
+        whole = ranker.problem(recipe, *rows)  # refuses what is wrong before any work
+        whole.claim.warn()
         if validation is not None:
             splits, tries = [], iter([Try(whole, self.validation_rows(recipe[0], validation))])
         else:
@@ -146,7 +147,8 @@ class LinearRankerCV(LinearModel):
         best, self.best_score_ = best_row(self.scores_)
         self.alpha_ = float(alphas[best])
         kept = solutions.get(best) if validation is not None else None
-        return self.adopt(kept or ranker.solved(whole, self.alpha_, np.zeros(len(whole.scale))), whole)
+        solution = kept or ranker.solved(whole, self.alpha_, np.zeros(len(whole.scale)))
+        return self.adopt(solution, whole, self.alpha_, fixed=False)
 
     def validation_rows(self, metric: Metric, given: Any) -> Rows:
         """Held-out rows, checked."""
@@ -158,11 +160,8 @@ class LinearRankerCV(LinearModel):
         return held
 
     def fold(self, ranker: LinearRanker, recipe: Recipe, rows: Rows, train: IntArray, test: IntArray) -> Try:
-        """Give the problem of the training rows; it was warned of before."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            problem = ranker.problem(recipe, *rows.take(train))
-        held = rows.take(test)
+        """Give the problem of the training rows."""
+        problem, held = ranker.problem(recipe, *rows.take(train)), rows.take(test)
         counts = held.query_weight is None or np.any(held.query_weight)
         return Try(problem, held if counts else held._replace(query_weight=None))
 

@@ -60,6 +60,9 @@ class MaxMarginRanker(LinearRanker):
     basis_
         What its consistency with the metric rests on: "nothing". These losses have risk bounds instead
         (`concordant.theory.bounds`); `LinearRanker` minimises losses that are consistent.
+    certificate_
+        What is known of loss and metric, how well the problem was solved, and the risk bound of the fitted
+        ranker (`certificate_.bound`): a `FittedCertificate`; `print` it.
     solution_
         Where the solver stopped: value, gap (certified), converged, stopped_by.
     scale_, n_iter_, n_queries_, n_informative_, n_features_in_, feature_names_in_
@@ -67,7 +70,8 @@ class MaxMarginRanker(LinearRanker):
 
     Notes
     -----
-    Ctrl-C during `fit` keeps the best weights so far and warns.
+    Ctrl-C during `fit` keeps the best weights so far and warns. None of these losses is consistent with a
+    metric, and one `GuaranteeWarning` a fit says so.
 
     The listwise loss compares all pairs of an order alike, so that a metric which reads the first few places
     of a long list (ndcg@10 of a hundred items) asks for little margin where it matters; on noisy data
@@ -80,11 +84,15 @@ class MaxMarginRanker(LinearRanker):
 
     Examples
     --------
-    >>> from concordant import synthetic
+    >>> import warnings
+    >>> from concordant import GuaranteeWarning, synthetic
+    >>> warnings.simplefilter("ignore", GuaranteeWarning)  # max-margin, on purpose
     >>> toy = synthetic.grades(n_queries=200, n_items=10, seed=0)
     >>> model = MaxMarginRanker(metric="ap").fit(toy.X, toy.y, qid=toy.qid)
     >>> model.score(toy.X, toy.y, qid=toy.qid) > 0.5, model.solution_.converged
     (True, True)
+    >>> model.certificate_.status, model.certificate_.bound.bounds
+    ('refuted', 'loss by ap')
     """
 
     # What the parent reads and this ranker leaves no choice about.

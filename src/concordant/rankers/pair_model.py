@@ -13,12 +13,14 @@ from concordant.decoders.decoded import Decoded
 from concordant.exceptions import ShapeError
 from concordant.metrics.metric import Metric
 from concordant.rankers.base import Ranker
-from concordant.rankers.certificate import PairCertificate, claim_of
+from concordant.rankers.certificate import FittedCertificate, Optimality, Sample
+from concordant.rankers.claim import check_decoder, claimed
 from concordant.rankers.pair_groups import Groups
 from concordant.rankers.progress import counted
 from concordant.scorers.pairs import Affine, PairScorer
 from concordant.solvers import Solution
 from concordant.supervision.queries import Queries
+from concordant.theory.kinds import PairSquared
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["PairModel"]
@@ -39,13 +41,16 @@ class PairModel(Ranker):
     diagonal_coef_: FloatArray
     diagonal_intercept_: float
     solution_: Solution
+    sample_: Sample
 
     @property
-    def certificate_(self) -> PairCertificate:
-        """What is guaranteed, under which condition."""
+    def certificate_(self) -> FittedCertificate:
+        """What is guaranteed of this fit and of `decoder`, under which condition; `print` it."""
         check_is_fitted(self, "coef_")
-        facts = {"alpha": self.alpha_, "excess": self.solution_.excess}
-        return PairCertificate.of(self.metric_, self.decoder, **facts)
+        check_decoder(self.metric_, self.decoder)
+        claim = claimed(self.metric_, PairSquared(), self.decoder, self.sample_.space)
+        optimality = Optimality.of(self.solution_, self.alpha_, certified=True)
+        return FittedCertificate(claim, self.sample_, optimality)
 
     @property
     def basis_(self) -> str:
@@ -100,7 +105,7 @@ class PairModel(Ranker):
         """Decode one query."""
         from concordant.decoders import average_precision, feedback_arc
 
-        claim_of(self.metric_, self.decoder)
+        check_decoder(self.metric_, self.decoder)
         if not len(u):
             return Decoded.of(np.empty(0, dtype=np.int64), 0.0, 0.0, proven=True, started=time.perf_counter())
         if self.symmetric_:

@@ -13,18 +13,21 @@ from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import FAR, warn_of_shortfall
-from concordant.rankers.certificate import CLAIMS, claim_of
+from concordant.rankers.certificate import Sample
+from concordant.rankers.claim import check_decoder, claimed, label_space
 from concordant.rankers.pair_groups import Groups, chosen_groups
 from concordant.rankers.pair_model import PairModel
 from concordant.rankers.pair_training import PairProblem, Regression, pair_targets
 from concordant.rankers.progress import counted
-from concordant.rankers.training import label_weights, query_shares
+from concordant.rankers.training import label_weights, query_shares, seen
 from concordant.scorers.pair_features import pair_names
 from concordant.scorers.pairs import PairScorer
 from concordant.solvers import Solution
 from concordant.solvers.ridge import joined
 from concordant.supervision.columns import check_lengths
 from concordant.supervision.queries import Queries, naming_query
+from concordant.theory.combination import OF_PAIRS
+from concordant.theory.kinds import PairSquared
 from concordant.types import ArrayLike
 
 __all__ = ["PairRanker"]
@@ -69,8 +72,9 @@ class PairRanker(PairModel):
     decoder
         "auto": the best order, proven where that can be done (see `decoders.average_precision` and
         `decoders.feedback_arc`). Faster, and optimal only under a condition: "diagonal" (ap),
-        "edge-deletion" and "borda" (pd). Without a guarantee: "beam" (ap), "insertion" (pd). It may be
-        changed after the fit, as `time_limit` may.
+        "edge-deletion" and "borda" (pd). Where they prove their order best: "beam" (ap), "insertion" (pd). A
+        fit with one that is not always optimal gives a `GuaranteeWarning`. It may be changed after the fit,
+        as `time_limit` may.
     fit_scale
         Penalise the weights of pair features divided by their spread; `coef_` is for features as they are.
     time_limit
@@ -92,7 +96,10 @@ class PairRanker(PairModel):
     metric_, alpha_
         Of the fit. `score` is the mean of this metric.
     certificate_, basis_
-        What is guaranteed of this fit and of `decoder`, under which condition; and the condition.
+        What is guaranteed of this fit and of `decoder`, under which condition (a `FittedCertificate`; `print`
+        it); and the condition.
+    sample_
+        What certificates say of the training data.
     solution_
         How far the fit is from optimal. Its `w` is for features divided by their spread, those of the
         diagonal first.
@@ -184,10 +191,14 @@ class PairRanker(PairModel):
             labels = metric.read_labels(y)
             check_lengths("X", queries.n_rows, y=labels)
             targets = pair_targets(metric, labels, queries)
+        space = label_space(metric, PairSquared(), labels, queries)
+        claim = claimed(metric, PairSquared(), self.decoder, space)
+        claim.warn()
         shares, weights = query_shares(query_weight, queries), label_weights(sample_weight, queries)
         scorer = PairScorer(queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap")
         problem = PairProblem(scorer, targets, shares, weights / weights.max())
-        return self.adopt(metric, problem, *self.fitted(problem))
+        sample = seen(claim, queries, None, shares, weighted=sample_weight is not None)
+        return self.adopt(metric, sample, problem, *self.fitted(problem))
 
     def checked_parameters(self) -> tuple[Metric, Groups]:
         """Refuse parameters out of range, before any work; the metric, and the groups of features."""
@@ -197,9 +208,9 @@ class PairRanker(PairModel):
                 raise ParameterError(name, value, "a finite number >= 0")
         self.check_fit_scale()
         metric = read_metric(self.metric)
-        if metric.name not in CLAIMS or getattr(metric, "k", None) is not None:
+        if metric.name not in OF_PAIRS or getattr(metric, "k", None) is not None:
             raise ParameterError("metric", str(metric), "ap or pd, uncut; LinearRanker trains for the others")
-        claim_of(metric, self.decoder)
+        check_decoder(metric, self.decoder)
         return metric, chosen_groups(self.features, metric.name)
 
     def fitted(self, problem: PairProblem) -> tuple[Regression, Regression | None]:
@@ -210,7 +221,12 @@ class PairRanker(PairModel):
         return solved(pairs), None if items is None else solved(items)
 
     def adopt(
-        self, metric: Metric, problem: PairProblem, pairs: Regression, items: Regression | None
+        self,
+        metric: Metric,
+        sample: Sample,
+        problem: PairProblem,
+        pairs: Regression,
+        items: Regression | None,
     ) -> Self:
         """Take the weights over; say where they fall short. Called by `fit`, whose caller is warned."""
         scorer = problem.scorer
@@ -222,8 +238,8 @@ class PairRanker(PairModel):
         self.diagonal_coef_ = np.empty(0) if items is None else items.coef
         self.diagonal_intercept_ = 0.0 if items is None else items.intercept
         self.solution_ = pairs.solution if items is None else joined(items.solution, pairs.solution)
-        self.metric_, self.alpha_ = metric, float(self.alpha)
-        self.n_queries_, self.n_informative_ = len(problem.shares), problem.n_informative
+        self.metric_, self.alpha_, self.sample_ = metric, float(self.alpha), sample
+        self.n_queries_, self.n_informative_ = sample.n_queries, problem.n_informative
         lacking = "" if self.n_informative_ else f"{problem.targets.lacking}, at a weight above 0"
         warn_of_shortfall(lacking, inexact(self.solution_))
         return self

@@ -1,17 +1,17 @@
-"""Which surrogate goes with which metric, and what training on it rests on."""
+"""Which surrogate goes with which metric, and what it is trained on."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError
+from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.metrics.standardization import EVERY, NOTHING, usable_targets
+from concordant.metrics.standardization import usable_targets
+from concordant.rankers.claim import Claim, claimed, label_space
 from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import Grades, Permutations
 from concordant.supervision.queries import Queries
@@ -37,7 +37,6 @@ AUTO: Mapping[str, Surrogate] = {
     "zero_one": Squared(),
 }
 OTHERWISE = Softmax()
-ORDERS = "order_preserving"  # the condition under which the likelihood of an order is consistent
 
 
 def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float = 1.0) -> ListwiseHinge:
@@ -65,25 +64,20 @@ def training_labels(
     queries: Queries,
     assume: str | None,
     f: Family | None = None,
-) -> tuple[FloatArray, str]:
-    """Give what the surrogate reads, by sorted row, and what its consistency with the metric rests on."""
+) -> tuple[FloatArray, Claim]:
+    """Give what the surrogate reads, by sorted row, and what is known of training on it."""
     read: Callable[[Any, Surrogate], Any] | None = {"grades": graded, "positions": permuted}.get(loss.reads)
     labels = metric.read_labels(y) if read is None else read(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
     if f is not None and read is not None:
         raise ParameterError("f", f, f"left out: {loss.name} reads the labels, not their standardization")
+    claim = claimed(metric, loss, "sort", label_space(metric, loss, labels, queries), assume)
     if loss.reads == "grades":
         order = isinstance(labels, Permutations)
-        return labels.grades(queries) if order else queries.gather(labels.values), NOTHING
+        return labels.grades(queries) if order else queries.gather(labels.values), claim
     if loss.reads == "positions":
-        basis = ORDERS if metric.name == "zero_one" else NOTHING
-        if assume != basis:
-            warn_of(metric, basis)
-        return labels.grouped(queries).astype(float), basis
-    targets, basis = usable_targets(metric, labels, queries, assume, f)
-    if basis != EVERY and assume is None:
-        warn_of(metric, basis)
-    return targets, basis if loss.order_preserving or loss.needs_positive else NOTHING
+        return labels.grouped(queries).astype(float), claim
+    return usable_targets(metric, labels, queries, assume, f)[0], claim
 
 
 def graded(y: Any, loss: Surrogate) -> Grades | Permutations:
@@ -101,12 +95,3 @@ def permuted(y: Any, loss: Surrogate) -> Permutations:
         hint = "wrap positions (1 is best): Permutations(positions)."
         raise LabelError(f"{loss.name} reads Permutations, not {type(y).__name__}", hint)
     return y
-
-
-def warn_of(metric: Metric, basis: str) -> None:
-    """Say that training is consistent only under a condition, or not at all."""
-    if basis == NOTHING:
-        text = f"nothing guarantees that this training optimises {metric} (see cc.standardize)"
-    else:
-        text = f"training for {metric} is consistent only under {basis}; assume={basis!r} says that you know"
-    warnings.warn(text, GuaranteeWarning, stacklevel=5)  # the caller of fit

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from concordant._segments import segment_reduce
+from concordant._segments import segment_reduce, segment_sum
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
+from concordant.rankers.certificate import Sample
+from concordant.rankers.claim import Claim
 from concordant.scorers.spread import ROUNDING, squares_within
 from concordant.solvers import LinearObjective, Solution, bundle, lbfgs, newton, sgd
 from concordant.supervision.columns import check_lengths, check_nonnegative
@@ -27,6 +29,7 @@ __all__ = [
     "query_shares",
     "query_weights",
     "row_weights",
+    "seen",
     "solver_for",
 ]
 
@@ -39,20 +42,24 @@ class Problem:
 
     Attributes
     ----------
-    surrogate, basis
-        What is minimised, and what its consistency with the metric rests on.
+    surrogate, claim
+        What is minimised, and what is known of that.
+    labels, queries
+        What the surrogate is told, by sorted row, and the queries of the sorted rows.
     loss, X, scale
         The surrogate with its labels, the features in its order, and their spread.
-    n_queries, n_informative
-        Queries, and those that count and whose labels differ.
+    sample, n_informative
+        What certificates say of the data; and queries that count and whose labels differ.
     """
 
     surrogate: Surrogate
-    basis: str
+    claim: Claim
+    labels: FloatArray
+    queries: Queries
     loss: Loss
     X: Any
     scale: FloatArray
-    n_queries: int
+    sample: Sample
     n_informative: int
 
     def objective(self, alpha: float) -> LinearObjective:
@@ -122,6 +129,15 @@ def n_informative(labels: FloatArray, offsets: IntArray, shares: FloatArray) -> 
     """Count the queries from which something is learned."""
     lowest, highest = (segment_reduce(end, labels, offsets) for end in (np.minimum, np.maximum))
     return int(((lowest < highest) & (shares > 0.0)).sum())
+
+
+def seen(
+    claim: Claim, queries: Queries, targets: FloatArray | None, shares: FloatArray, *, weighted: bool
+) -> Sample:
+    """Give what certificates say of the data; targets by sorted row, where the loss is told any."""
+    mass = None if targets is None else float(shares @ segment_sum(targets, queries.offsets))
+    longest = int(queries.sizes.max(initial=0))
+    return Sample(claim.space, queries.n_queries, longest, mass, weighted)
 
 
 def feature_scale(X: Any, offsets: IntArray, shares: FloatArray) -> FloatArray:

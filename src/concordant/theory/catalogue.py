@@ -42,7 +42,7 @@ CATALOGUE = (
         "proven",
         "The least expected loss may only be approached, where an expected target is 0; but scores that "
         "approach it come to rank all items of different expected targets rightly.",
-        "shown here (docs: certificates)",
+        "proof in the documentation, page Certificates",
         ("items", "targets", "standardized", "order-preserving in the limit"),
     ),
     Theorem(
@@ -66,7 +66,7 @@ CATALOGUE = (
         "hinge on targets",
         "refuted",
         "A margin with a corner does not preserve order: items of different expected targets may be tied.",
-        "search",
+        "found by search",
         ("items", "targets", "not order-preserving"),
     ),
     Theorem(
@@ -74,7 +74,7 @@ CATALOGUE = (
         "refuted",
         "What compares the items of full orders finds the order of a typical voter, not the most probable "
         "one; on order-preserving spaces the two are the same.",
-        "search; under the condition shown here (docs: certificates)",
+        "found by search; under the condition: proof in the documentation, page Certificates",
         ("items", "grades", "differentiable margin on orders"),
         ("order_preserving",),
     ),
@@ -82,7 +82,7 @@ CATALOGUE = (
         "grades compared",
         "refuted",
         "A loss that compares grades has a minimiser which depends on more than expected targets.",
-        "search; Duchi, Mackey and Jordan (2010) for preferences",
+        "found by search; Duchi, Mackey and Jordan (2010) for preferences",
         ("items", "grades", "no such margin on orders"),
     ),
     Theorem(
@@ -90,7 +90,7 @@ CATALOGUE = (
         "refuted",
         "The likelihood of Plackett and Luce ranks by a typical voter, not the most probable order; on "
         "order-preserving spaces the two are the same.",
-        "search; under the condition Xia, Liu, Wang, Zhang and Li (2008)",
+        "found by search; under the condition Xia, Liu, Wang, Zhang and Li (2008)",
         ("items", "positions"),
         ("order_preserving",),
     ),
@@ -107,7 +107,7 @@ CATALOGUE = (
         "proven",
         "On two grades expected preferences are differences of the items' expected grades: no majority cycle "
         "exists, and every shortcut finds the order of the expected grades.",
-        "shown here (docs: certificates)",
+        "proof in the documentation, page Certificates",
         ("pairs", "not exact", "two grades"),
     ),
     Theorem(
@@ -138,7 +138,7 @@ CATALOGUE = (
         "pairs, insertion",
         "refuted",
         "An order that no single move improves need not be the best.",
-        "search",
+        "found by search",
         ("pairs", "insertion", "more than two grades"),
         ("proven_decode",),
     ),

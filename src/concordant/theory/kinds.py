@@ -55,16 +55,26 @@ def described(surrogate: SurrogateLike) -> str:
     >>> described(Pairwise()), described(Pairwise("logistic")), described(Preorder("gain", "hinge"))
     ('pairwise', 'pairwise(logistic)', 'preorder(gain,hinge)')
     """
-    given = vars(surrogate)
-    if isinstance(surrogate, ListwiseHinge):
-        own = [str(surrogate.metric)] + ([surrogate.mode] if surrogate.mode != "max" else [])
-        own += [f"temperature={surrogate.temperature}"] if surrogate.temperature != 1.0 else []
-    else:
-        usual = vars(type(surrogate)()) if given else {}
-        changed = {name: value for name, value in given.items() if value != usual[name]}
-        own = [f"{name}={value}" if isinstance(value, (int, float)) else str(getattr(value, "name", value))
-               for name, value in changed.items()]  # fmt: skip
+    own = [written(name, value) for name, value in changed(surrogate).items()]
     return surrogate.name + (f"({','.join(own)})" if own else "")
+
+
+def changed(surrogate: SurrogateLike) -> dict[str, Any]:
+    """Give the parameters that differ from their defaults; all of a class that needs some of them."""
+    try:
+        usual = vars(type(surrogate)())
+    except (TypeError, ParameterError):  # a listwise hinge needs a metric, a caller's class anything
+        usual = {"mode": "max", "temperature": 1.0}
+    return {
+        name: value for name, value in vars(surrogate).items() if name not in usual or value != usual[name]
+    }
+
+
+def written(name: str, value: Any) -> str:
+    """Write a parameter: numbers by name, what has a name of its own by that."""
+    if isinstance(value, Metric):
+        return str(value)
+    return f"{name}={value}" if isinstance(value, (int, float)) else str(getattr(value, "name", value))
 
 
 def read_kind(surrogate: SurrogateLike | str, metric: Metric | str) -> SurrogateLike:

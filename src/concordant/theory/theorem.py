@@ -132,7 +132,7 @@ class Theorem:
     statement
         What holds, in words.
     reference
-        Who shows it; "search" where the counterexample is found by `certify`.
+        Who shows it; or that `certify` finds the counterexample.
     hypotheses
         Names of `PREDICATES`; a combination is covered that satisfies them all.
     holds_under

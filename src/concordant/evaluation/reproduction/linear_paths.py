@@ -12,6 +12,7 @@ import numpy as np
 from concordant.exceptions import EmptyDataError
 from concordant.metrics import Metric, standardize
 from concordant.rankers import LinearRanker
+from concordant.rankers.claim import knowingly
 from concordant.supervision.data import RankingData
 from concordant.supervision.datasets import Fold
 from concordant.supervision.queries import Queries
@@ -131,7 +132,7 @@ def along(
     """
     model.set_params(max_iter=MOST_STEPS, warm_start=True)
     for alpha in alphas:
-        with warnings.catch_warnings():
+        with knowingly():  # baselines, too
             warnings.filterwarnings("ignore", "stopped by interrupt")  # said by the exception
             warnings.filterwarnings("ignore", "every weight is 0")  # a result, which its length tells
             model.set_params(alpha=float(alpha)).fit(train.X, train.y, qid=queries)

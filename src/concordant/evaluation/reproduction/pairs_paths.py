@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from concordant._segments import n_threads
 from concordant.decoders import Decoded, average_precision, feedback_arc
 from concordant.evaluation.reproduction.linear_paths import TOLERANCE, Held, along, held_out
 from concordant.evaluation.reproduction.pairs_points import Point
-from concordant.exceptions import EmptyDataError, GuaranteeWarning
+from concordant.exceptions import EmptyDataError
 from concordant.metrics import Metric
 from concordant.rankers import LinearRanker, MaxMarginRanker, PairRanker
 from concordant.rankers.pair_training import PairProblem, Regression
@@ -57,10 +56,8 @@ class Linear:
         """Fit along the penalties, and test at the best."""
         fold = with_squares(fold) if self.squares else fold
         started = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GuaranteeWarning)  # pd of three grades: a baseline
-            models = along(self.ranker(metric), fold.train, Queries.from_ids(fold.train.qid), alphas)
-            coefs = np.stack([model.coef_ for model in models])
+        models = along(self.ranker(metric), fold.train, Queries.from_ids(fold.train.qid), alphas)
+        coefs = np.stack([model.coef_ for model in models])
         seconds = time.perf_counter() - started
         held = held_out(fold.validation, coefs)
         best = chosen(held, metric)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,11 +21,20 @@ from concordant.theory.bounds.fitted import EmpiricalBound, shape, terms
 from concordant.theory.bounds.hinges import Facts, facts
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["empirical"]
+__all__ = ["bound_of_fit", "empirical"]
 
 VERSIONS = ("sharp", "tight")
 ERRORS = ("margin", "plain")
 MOST_DOUBLINGS = 1000  # of the first B of a union
+DELTA = 0.05
+
+
+class Radius(NamedTuple):
+    """The rule that fixes B, that B, and the probability of failure that is left."""
+
+    rule: str
+    B: float
+    chance: float
 
 
 def empirical(
@@ -34,7 +43,7 @@ def empirical(
     y: ArrayLike,
     qid: ArrayLike = None,
     *,
-    delta: float = 0.05,
+    delta: float = DELTA,
     loss: Surrogate | None = None,
     version: str = "tight",
     B: float | str = "auto",
@@ -106,7 +115,9 @@ def empirical(
 
     Examples
     --------
-    >>> from concordant import MaxMarginRanker, synthetic
+    >>> import warnings
+    >>> from concordant import GuaranteeWarning, MaxMarginRanker, synthetic
+    >>> warnings.simplefilter("ignore", GuaranteeWarning)  # max-margin, on purpose
     >>> toy = synthetic.grades(n_queries=2000, n_items=10, seed=0)
     >>> model = MaxMarginRanker("ap", alpha=10.0, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
     >>> bound = empirical(model, toy.X, toy.y, toy.qid)
@@ -118,33 +129,81 @@ def empirical(
     check_delta(delta)
     hinge = loss if loss is not None else own_hinge(model)
     queries, rows, grades, coef = checked(model, X, y, qid)
-    known = facts(hinge, grades, Queries.from_sizes(queries.sizes), largest, error)
-    largest_weight = float(np.abs(coef).max(initial=0.0)) or 1.0  # whose square may leave the doubles
-    length = largest_weight * float(np.linalg.norm(coef / largest_weight))
-    rule, radius, chance = chosen_length(model, hinge, known, B, length, base, delta)
-    lists, tight = shape(rows, queries, known.codes), version == "tight"
+    queries = Queries.from_sizes(queries.sizes)
+    known = facts(hinge, grades, queries, largest, error)
+    radius = chosen_length(model, hinge, known, B, length_of(coef), base, delta)
+    return bounded(known, rows, queries, coef, radius, delta, version, M)
+
+
+def bound_of_fit(
+    loss: Surrogate,
+    labels: FloatArray,
+    X: Any,
+    queries: Queries,
+    coef: FloatArray,
+    alpha: float | None,
+    delta: float = DELTA,
+) -> EmpiricalBound:
+    """Give what `empirical` gives of the queries of a fit, rows of each adjacent.
+
+    Parameters
+    ----------
+    loss, labels
+        The hinge that was minimised, and what it was told.
+    X, queries
+        Features as given, and the queries of the rows.
+    coef
+        The weights.
+    alpha
+        The penalty that fixes B; None: a union over lengths.
+    delta
+        Probability of failure.
+    """
+    known, length = facts(loss, labels, queries, 1.0, "margin"), length_of(coef)
+    radius = by_union(length, 1.0, delta) if alpha is None else by_penalty(known, alpha, length, delta)
+    return bounded(known, X, queries, coef, radius, delta)
+
+
+def bounded(
+    known: Facts,
+    X: Any,
+    queries: Queries,
+    coef: FloatArray,
+    radius: Radius,
+    delta: float,
+    version: str = "tight",
+    M: float | None = None,
+) -> EmpiricalBound:
+    """Put the terms together."""
+    lists, tight = shape(X, queries, known.codes), version == "tight"
     far = lists.farthest if M is None else check_positive("M", M)
     if far < lists.farthest:
         raise ParameterError("M", M, f"at least {lists.farthest:.6g}, the distance of a document in X")
-    height = known.ceiling if tight else known.height(radius * far)
-    scores = LinearScorer(rows).all_scores(coef)
+    height = known.ceiling if tight else known.height(radius.B * far)
+    scores = LinearScorer(X).all_scores(coef)
     return EmpiricalBound(
         bounds=known.bounds,
         empirical=float((known.cut if tight else known.values)(scores).mean()),
-        parts=terms(known, lists, radius, height, chance, tight=tight),
+        parts=terms(known, lists, radius.B, height, radius.chance, tight=tight),
         multiplier=known.multiplier,
         largest=known.largest,
         measured=float(known.error(scores).mean()),
         worst=float(known.worst.mean()),
-        B=radius,
-        rule=rule,
-        length=length,
+        B=radius.B,
+        rule=radius.rule,
+        length=length_of(coef),
         M=far,
         version=version,
         n=queries.n_queries,
         delta=float(delta),
-        assumes=assumptions(known, rule, None if tight or M is not None else far, tight=tight),
+        assumes=assumptions(known, radius.rule, None if tight or M is not None else far, tight=tight),
     )
+
+
+def length_of(coef: FloatArray) -> float:
+    """Length of the weights, whose squares may leave the doubles."""
+    largest = float(np.abs(coef).max(initial=0.0)) or 1.0
+    return largest * float(np.linalg.norm(coef / largest))
 
 
 def assumptions(known: Facts, rule: str, far: float | None, *, tight: bool) -> tuple[str, ...]:
@@ -186,25 +245,36 @@ def checked(
 
 def chosen_length(
     model: Any, hinge: Surrogate, known: Facts, B: float | str, length: float, base: float, delta: float
-) -> tuple[str, float, float]:
-    """Give the rule, the B that it fixes, and the probability of failure that is left."""
+) -> Radius:
+    """Give the B that a rule fixes."""
     if not isinstance(B, str):
         if not length <= check_positive("B", B):
             raise ParameterError("B", B, f"at least the length of the weights, {length:.6g}")
-        return "given", float(B), delta
+        return Radius("given", float(B), delta)
     check_choice("B", B, ("auto", "regulariser", "union"))
     alpha = getattr(model, "alpha", None) or 0.0
     own = getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
     if B == "regulariser" and not (own and alpha > 0.0):
         raise ParameterError("B", B, "'union', unless the ranker minimised this loss with fit_scale=False")
     if own and alpha > 0.0 and B != "union":
-        radius = math.sqrt(2.0 * known.rest / alpha)
-        if length > radius:
-            seen = f"the weights are {length:.4g} long, and the penalty promises {radius:.4g}"
-            raise ParameterError("B", B, f"'union': {seen} (sample_weight, warm_start, or a later alpha)")
-        return "regulariser", radius, delta
+        return by_penalty(known, alpha, length, delta)
+    return by_union(length, base, delta)
+
+
+def by_penalty(known: Facts, alpha: float, length: float, delta: float) -> Radius:
+    """Give the B that the penalty promises: the objective at the optimum is at most that at 0."""
+    radius = math.sqrt(2.0 * known.rest / alpha)
+    if length > radius:
+        promised = f"no longer than {radius:.4g}, as the penalty promises, or B 'union'"
+        wanted = f"{promised} (sample_weight, warm_start, a later alpha?)"
+        raise ParameterError("coef_", f"of length {length:.4g}", wanted)
+    return Radius("regulariser", radius, delta)
+
+
+def by_union(length: float, base: float, delta: float) -> Radius:
+    """Give the smallest base * 2^k that is long enough, and what is left of delta for it."""
     start = math.log2(check_positive("base", base))
     k = max(math.ceil(math.log2(length) - start), 0) if length > 0.0 else 0
     if k > MOST_DOUBLINGS:
         raise ParameterError("coef_", f"of length {length:g}", f"at most {base:g} * 2^{MOST_DOUBLINGS} long")
-    return "union", base * 2.0**k, delta / ((k + 1) * (k + 2))
+    return Radius("union", base * 2.0**k, delta / ((k + 1) * (k + 2)))

@@ -21,7 +21,7 @@ from concordant.theory.bounds.bound import check_positive
 from concordant.theory.bounds.lipschitz import kappa
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Facts", "facts"]
+__all__ = ["UNBOUNDED", "Facts", "facts", "is_known"]
 
 UNBOUNDED = ("dcg", "eru", "pd", "wpd")  # metrics whose losses may be above 1
 ROUNDING = 1e-9
@@ -78,13 +78,22 @@ class Facts:
     assumes_height: tuple[str, ...] = ()
 
 
+def is_known(loss: object) -> bool:
+    """Tell whether a loss is a hinge whose facts are known."""
+    if isinstance(loss, ListwiseHinge):
+        return loss.mode in ("max", "softmax")
+    if isinstance(loss, Preorder):
+        return loss.weighting == "pairs" and margin(loss.margin) == hinge
+    return isinstance(loss, PositionHinge)
+
+
 def facts(loss: Surrogate, y: FloatArray, queries: Queries, largest: float, error: str) -> Facts:
     """Give the facts of a hinge on grades, rows of each query adjacent."""
-    if isinstance(loss, ListwiseHinge) and loss.mode in ("max", "softmax"):
+    if is_known(loss) and isinstance(loss, ListwiseHinge):
         return of_orders(loss, y, queries, check_positive("largest", largest))
-    if isinstance(loss, PositionHinge):
+    if is_known(loss) and isinstance(loss, PositionHinge):
         return of_positions(loss, y, queries, plain=error == "plain")
-    if isinstance(loss, Preorder) and loss.weighting == "pairs" and margin(loss.margin) == hinge:
+    if is_known(loss) and isinstance(loss, Preorder):
         return of_pairs(loss, y, queries)
     known = "a ListwiseHinge (max, softmax), a PositionHinge, or Preorder('pairs', margin='hinge')"
     raise ParameterError("loss", loss, known)
@@ -118,7 +127,8 @@ def of_orders(loss: ListwiseHinge, y: FloatArray, queries: Queries, largest: flo
     longest = int(sizes.max(initial=1.0))
     soft = loss.temperature * math.lgamma(longest + 1.0) if loss.mode == "softmax" else 0.0
     values = evaluated(loss, y, queries)
-    worst = evaluated(ListwiseHinge(metric), y, queries)(np.zeros(len(y)))  # there it costs what it loses
+    at_most = values if loss.mode == "max" else evaluated(ListwiseHinge(metric), y, queries)
+    worst = at_most(np.zeros(len(y)))  # there it costs what it loses
     if (most := float(worst.max(initial=0.0))) > largest * (1.0 + ROUNDING):
         raise ParameterError("largest", largest, f"at least {most:.6g}, what an order of a list loses")
 
@@ -157,15 +167,16 @@ def of_positions(loss: PositionHinge, y: FloatArray, queries: Queries, *, plain:
     levels = max(int(own.max(initial=2.0)), 2)
     shares, counts = loss.shares(y, offsets), pair_counts(y, offsets)
     weighted = violations(WPD(convention=Convention(gain="linear")), margins, queries, shares)
+    values = evaluated(loss, y, queries)
     pairs = float(counts.max(initial=0.0)) if loss.reduction == "sum" else 1.0
     return Facts(
         codes=codes,
         slopes=shares * reaches(codes, offsets),
         pair_slopes=shares * np.sqrt(counts),
         separable=True,
-        values=evaluated(loss, y, queries),
-        cut=ramps(loss, y, queries, shares, weighted),
-        worst=shares * counts if plain else evaluated(loss, y, queries)(np.zeros(len(y))),
+        values=values,
+        cut=ramps(values, codes, queries, shares, weighted),
+        worst=shares * counts if plain else values(np.zeros(len(y))),
         rest=pairs * (levels - 1.0),
         height=lambda far: pairs * (levels - 1.0 + 2.0 * far),
         ceiling=pairs * (levels - 1.0),
@@ -184,14 +195,14 @@ def of_pairs(loss: Preorder, y: FloatArray, queries: Queries) -> Facts:
     """Facts of the plain hinge, mean over pairs."""
     codes, counts = level_codes(y, queries.offsets), pair_counts(y, queries.offsets)
     shares = 1.0 / np.maximum(counts, 1.0)
-    error = violations(PD(), y, queries, shares)
+    error, values = violations(PD(), y, queries, shares), evaluated(loss, y, queries)
     return Facts(
         codes=codes,
         slopes=shares * reaches(codes, queries.offsets),
         pair_slopes=shares * np.sqrt(counts),
         separable=True,
-        values=evaluated(loss, y, queries),
-        cut=ramps(loss, y, queries, shares, error),
+        values=values,
+        cut=ramps(values, codes, queries, shares, error),
         worst=shares * counts,
         rest=1.0,
         height=lambda far: 1.0 + 2.0 * far,
@@ -202,14 +213,13 @@ def of_pairs(loss: Preorder, y: FloatArray, queries: Queries) -> Facts:
     )
 
 
-def ramps(loss: Surrogate, y: FloatArray, queries: Queries, shares: FloatArray, error: PerList) -> PerList:
+def ramps(values: PerList, codes: IntArray, queries: Queries, shares: FloatArray, error: PerList) -> PerList:
     """Cut each pair's hinge off at its margin: it is the hinge less the one of margin 0.
 
     Scores far apart leave little of that difference but rounding: it is never below what it dominates.
     """
-    weights, codes = np.repeat(shares, queries.sizes), level_codes(y, queries.offsets)
-    below = ShiftedHinge(queries.offsets, weights, codes, np.zeros(len(y)))
-    values = evaluated(loss, y, queries)
+    weights = np.repeat(shares, queries.sizes)
+    below = ShiftedHinge(queries.offsets, weights, codes, np.zeros(len(codes)))
     return lambda scores: np.maximum(values(scores) - below.value_and_grad(scores)[0], error(scores))
 
 

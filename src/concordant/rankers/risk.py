@@ -1,0 +1,45 @@
+"""The risk bound that comes with a fit, where one is known for the loss."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from concordant.exceptions import ConcordantError
+from concordant.rankers.certificate import NO_BOUND
+from concordant.rankers.training import Problem
+from concordant.theory.bounds.empirical import bound_of_fit
+from concordant.theory.bounds.fitted import EmpiricalBound
+from concordant.theory.bounds.hinges import UNBOUNDED, is_known
+from concordant.types import FloatArray
+
+__all__ = ["risk_bound"]
+
+
+def risk_bound(problem: Problem, coef: FloatArray, alpha: float | None) -> tuple[EmpiricalBound | None, str]:
+    """Give a bound on the risk of the weights, or None and the reason.
+
+    As much work as one gradient and a few values of the loss, for hinges; none for other losses.
+
+    Parameters
+    ----------
+    problem
+        What was fitted.
+    coef
+        The weights, for X as given.
+    alpha
+        The penalty, where it bounds their length whatever the data; else None.
+    """
+    loss = problem.surrogate
+    if not is_known(loss):
+        return None, NO_BOUND
+    lost = getattr(getattr(loss, "metric", None), "name", "")  # of a listwise hinge
+    if lost in UNBOUNDED:
+        return None, f"{lost} has no largest loss; concordant.theory.bounds.empirical(largest=...) takes one"
+    try:
+        with np.errstate(all="ignore"):
+            bound = bound_of_fit(loss, problem.labels, problem.X, problem.queries, coef, alpha)
+    except ConcordantError as error:
+        return None, str(error).splitlines()[0].rstrip(".")
+    return (bound, "") if math.isfinite(bound.value) else (None, "its terms are too large for doubles")

@@ -1,0 +1,606 @@
+"""Certificates of fitted rankers: status and text, one warning a fit, and bounds that fits try to break."""
+
+import itertools
+import json
+import pickle
+import re
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+
+import concordant as cc
+from concordant import GuaranteeWarning, LinearRanker, LinearRankerCV, MaxMarginRanker, PairRanker, Queries
+from concordant.exceptions import ParameterError
+from concordant.metrics.standardization import usable_targets
+from concordant.rankers.claim import claimed, knowingly, label_space
+from concordant.surrogates import (
+    ListwiseHinge,
+    Pairwise,
+    PositionHinge,
+    Preorder,
+    Softmax,
+    Squared,
+    Surrogate,
+)
+from concordant.theory.bounds import empirical
+from concordant.theory.bounds.fitted import shape
+from concordant.theory.noise.expectations import net_means, pair_means
+from concordant.theory.regret import regret
+
+GRADES = cc.synthetic.grades(n_queries=60, n_items=(2, 7), n_features=4, seed=0)
+VOTES = cc.synthetic.preferences(n_queries=60, n_items=5, n_features=4, seed=1)
+ORDERS = cc.synthetic.permutations(n_queries=60, n_items=4, n_features=4, seed=2)
+CV = {"alphas": [1.0, 0.1], "cv": 3}
+HINGE = Preorder("pairs", margin="hinge")
+
+
+class Case:
+    """A ranker, its data, and what its certificate should say."""
+
+    def __init__(self, model, data, status, condition, phrase, said=""):
+        self.model, self.data, self.status, self.condition = model, data, status, condition
+        self.phrase, self.said = phrase, said
+
+    def fitted(self, **options):
+        return clone(self.model).fit(self.data.X, self.data.y, qid=self.data.qid, **options)
+
+
+EVERY, NOTHING = "every distribution", "nothing"
+ASSUMED, MISSED = "This was assumed, not tested.", "This was neither assumed nor tested."
+CASES = {
+    "ndcg": Case(LinearRanker("ndcg@5"), GRADES, "proven", EVERY, "ndcg@5 on grades, softmax, sort: proven."),
+    "dcg, squared": Case(LinearRanker("dcg", "squared"), GRADES, "proven", EVERY, "dcg on grades, squared"),
+    "p@1, pairwise": Case(
+        LinearRanker("p@1", "pairwise"), GRADES, "proven", EVERY, "p@1 on binary, pairwise"
+    ),
+    "ap": Case(LinearRanker("ap"), GRADES, "refuted", "P_reinforce", MISSED, "only under P_reinforce"),
+    "ap, assumed": Case(LinearRanker("ap", assume="P_reinforce"), GRADES, "refuted", "P_reinforce", ASSUMED),
+    "err": Case(LinearRanker("err"), GRADES, "refuted", NOTHING, "It is not consistent", "by squared optim"),
+    "rr": Case(LinearRanker("rr"), GRADES, "refuted", NOTHING, "rr on binary", "nothing guarantees"),
+    "preorder": Case(
+        LinearRanker("ndcg", "preorder"), GRADES, "refuted", NOTHING, "compares grades", "preorder"
+    ),
+    "hinge on targets": Case(
+        LinearRanker("ndcg", Pairwise("hinge"), solver="bundle"),
+        GRADES,
+        "refuted",
+        NOTHING,
+        "pairwise(hinge)",
+        "nothing guarantees that training by pairwise",
+    ),
+    "position hinge": Case(
+        LinearRanker("ndcg", "position_hinge", solver="bundle"),
+        GRADES,
+        "refuted",
+        NOTHING,
+        "position_hinge",
+        "by position_hinge optimises ndcg",
+    ),
+    "pd of votes": Case(LinearRanker("pd"), VOTES, "refuted", "low_noise", MISSED, "assume='low_noise' says"),
+    "pd, assumed": Case(
+        LinearRanker("pd", assume="low_noise"), VOTES, "refuted", "low_noise", "low_noise: maj"
+    ),
+    "pd, P_f": Case(LinearRanker("pd", assume="P_f"), VOTES, "refuted", "P_f", ASSUMED),
+    "pd of grades": Case(
+        LinearRanker("pd"), GRADES, "refuted", NOTHING, "pd on grades", "nothing guarantees"
+    ),
+    "zero_one": Case(
+        LinearRanker("zero_one", "plackett_luce"),
+        ORDERS,
+        "refuted",
+        "order_preserving",
+        MISSED,
+        "only under order",
+    ),
+    "orders for ndcg": Case(
+        LinearRanker("ndcg", "plackett_luce"),
+        ORDERS,
+        "open",
+        NOTHING,
+        "(ndcg does not read permutations.)",
+        "ndcg does not read permutations; print(model.certificate_) tells more",
+    ),
+    "cv": Case(
+        LinearRankerCV("ndcg", **CV), GRADES, "proven", EVERY, "ndcg on grades, softmax, sort: proven."
+    ),
+    "cv, ap": Case(LinearRankerCV("ap", **CV), GRADES, "refuted", "P_reinforce", MISSED, "only under P_rei"),
+    "cv, preorder": Case(
+        LinearRankerCV("ndcg", "preorder", **CV), GRADES, "refuted", NOTHING, "preorder", "nothing guarantees"
+    ),
+    "max margin": Case(
+        MaxMarginRanker(), GRADES, "refuted", NOTHING, "loss by ndcg of new ones", "listwise_hinge"
+    ),
+    "max margin, pairs": Case(
+        MaxMarginRanker("ap", "pairwise"),
+        GRADES,
+        "refuted",
+        NOTHING,
+        "0-1 error of pairs",
+        "position_hinge(pairs)",
+    ),
+    "pairs, ap": Case(PairRanker("ap"), GRADES, "proven", EVERY, "ap on binary, pairs, auto: proven."),
+    "pairs, diagonal": Case(
+        PairRanker("ap", decoder="diagonal"),
+        GRADES,
+        "refuted",
+        "P_reinforce",
+        MISSED,
+        "decoder='auto' always",
+    ),
+    "pairs, beam": Case(
+        PairRanker("ap", decoder="beam"),
+        GRADES,
+        "conditional",
+        "proven_decode",
+        "Decoded.proven",
+        "proven_decode",
+    ),
+    "pairs, pd": Case(PairRanker("pd"), VOTES, "proven", EVERY, "pd on preferences, pairs, auto: proven."),
+    "pairs, edges": Case(
+        PairRanker("pd", decoder="edge-deletion"),
+        VOTES,
+        "refuted",
+        "P_DAG",
+        MISSED,
+        "for pd only under P_DAG",
+    ),
+    "pairs of grades, borda": Case(
+        PairRanker("pd", decoder="borda"),
+        GRADES,
+        "refuted",
+        "P_f",
+        "pd on grades, pairs, borda",
+        "'pairs', 'borda'",
+    ),
+}
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+def text_of(certificate):
+    """The paragraph on one line."""
+    return " ".join(str(certificate).split())
+
+
+def told(call):
+    """What a call gives, and the warnings that it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    return result, caught
+
+
+# ---------------------------------------------------------------- every ranker
+
+
+@every_case
+def test_what_each_certificate_says(name):
+    case = CASES[name]
+    model, caught = told(case.fitted)
+    assert [(one.category, one.filename) for one in caught] == [(GuaranteeWarning, __file__)] * bool(
+        case.said
+    )
+    for one in caught:
+        assert case.said in str(one.message)
+        assert "print(model.certificate_)" in str(one.message)
+    given = model.certificate_
+    assert (given.status, given.condition, model.basis_) == (case.status, case.condition, case.condition)
+    assert case.condition in (EVERY, NOTHING, *given.holds_under)
+    text = text_of(given)
+    assert case.phrase in text
+    assert text.startswith(given.subject)
+    assert ("penalties that go to 0" in text) == (case.condition != NOTHING)
+    assert ("Consistency is a statement about all score functions" in text) == (case.condition != NOTHING)
+    assert ("cannot express" in text) == (case.condition != NOTHING)
+    assert "Here alpha is" in text
+    assert f"rests on {case.condition})" in repr(given)
+    assert "|" not in text
+    assert max(map(len, str(given).splitlines())) <= 110
+
+
+@every_case
+def test_as_json_and_through_pickle(name):
+    with knowingly():
+        model = CASES[name].fitted()
+    given = model.certificate_
+    read = json.loads(given.to_json(), parse_constant=lambda _: pytest.fail("not JSON"))
+    assert read == given.to_dict()
+    assert (read["status"], read["condition"]) == (given.status, given.condition)
+    assert read["optimality"]["value"] == given.optimality.value
+    assert (read["bound"] is None) == (given.bound is None) == bool(given.no_bound)
+    back = pickle.loads(pickle.dumps(model)).certificate_  # noqa: S301
+    assert back == given
+    assert str(back) == str(given)
+    assert len(pickle.dumps(given)) < 20_000  # nothing of X
+
+
+@every_case
+def test_silenced_by_knowingly(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with knowingly():
+            CASES[name].fitted()
+
+
+def test_knowingly_silences_nothing_else():
+    with pytest.warns(UserWarning, match="other"), knowingly():
+        warnings.warn("other", UserWarning, stacklevel=1)
+
+
+@every_case
+def test_the_solvers_word_is_quoted(name):
+    with knowingly():
+        model = CASES[name].fitted()
+    given, solution = model.certificate_.optimality, model.solution_
+    assert (given.value, given.excess) == (solution.value, solution.excess)
+    assert (given.converged, given.stopped_by) == (solution.converged, solution.stopped_by)
+    assert given.alpha == getattr(model, "alpha_", model.alpha if hasattr(model, "alpha") else None)
+    assert given.gap == solution.gap  # smooth losses and penalties, or a bundle
+    assert f"alpha is {given.alpha:g}, and the objective, {given.value:.6g}, is" in text_of(
+        model.certificate_
+    )
+
+
+def test_a_gap_that_is_none_is_not_called_one():
+    model, _ = told(lambda: LinearRanker("ndcg", "position_hinge").fit(GRADES.X, GRADES.y, qid=GRADES.qid))
+    assert model.certificate_.optimality.gap is None
+    assert "by estimate" in text_of(model.certificate_)
+    assert "at most" not in str(model.certificate_.optimality)
+    free = LinearRanker("ndcg", "squared", alpha=0.0).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    assert free.certificate_.optimality.gap is None
+    assert json.loads(free.certificate_.to_json())["optimality"]["gap"] is None
+
+
+def test_work_cut_short_is_told():
+    with pytest.warns(match="max_iter"):
+        model = LinearRanker(max_iter=1).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    assert "max_iter ended the work before its tolerance" in text_of(model.certificate_)
+
+
+def test_the_penalty_is_the_chosen_one():
+    model = CASES["cv"].fitted()
+    assert model.certificate_.optimality.alpha == model.alpha_
+    plain = LinearRanker("ndcg", alpha=model.alpha_).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    assert model.certificate_.claim == plain.certificate_.claim
+
+
+def test_a_new_fit_replaces_the_certificate():
+    model = LinearRanker("ndcg").fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    first = model.certificate_
+    second = model.set_params(metric="dcg").fit(GRADES.X, GRADES.y, qid=GRADES.qid).certificate_
+    assert first != second
+    assert (str(first.claim.metric), str(second.claim.metric)) == ("ndcg", "dcg")
+    assert not hasattr(clone(model), "certificate_")
+
+
+def test_the_decoder_may_be_changed_without_a_word():
+    model = PairRanker("pd").fit(VOTES.X, VOTES.y, qid=VOTES.qid)
+    assert model.certificate_.status == "proven"
+    given, caught = told(lambda: model.set_params(decoder="borda").certificate_)
+    assert (given.status, given.condition, model.basis_, caught) == ("refuted", "P_f", "P_f", [])
+    assert given.transfer is None
+    assert model.set_params(decoder="auto").certificate_.status == "proven"
+
+
+# ---------------------------------------------------------------- labels
+
+
+def space(metric, surrogate, y, sizes=(3, 3)):
+    """The space of grades of some queries."""
+    return label_space(cc.metric(metric), surrogate, cc.Grades(y), Queries.from_sizes(sizes))
+
+
+def test_labels_are_named_as_they_are_read():
+    two, three = [0, 5, 5, 1, 0, 1], [0, 1, 2, 0, 1, 1]
+    assert [space("pd", Squared(), y) for y in (two, three)] == ["binary", "grades"]
+    assert [space("ndcg", Squared(), y) for y in (two, [0, 1, 1, 0, 0, 0])] == ["grades", "binary"]
+    assert [space("ap", kind, three) for kind in (Squared(), Preorder())] == ["binary", "grades"]
+    assert space("pd", Squared(), [7.0], [1]) == "binary"
+
+
+@pytest.mark.parametrize("metric", ["dcg", "ndcg@3", "err", "ap", "p@2", "rr", "eru", "auc", "pd", "wpd"])
+@pytest.mark.parametrize("highest", [1, 2])
+def test_the_catalogue_and_the_standardization_agree(metric, highest):
+    """What training on targets rests on, by the labels at hand and by the catalogue."""
+    queries, chosen = Queries.from_sizes([3, 3]), cc.metric(metric)
+    labels = chosen.read_labels(np.array([0, 1, highest, 1, 1, 0.0]))
+    basis = usable_targets(chosen, labels, queries)[1]
+    for kind in (Softmax(), Squared(), Pairwise()):
+        claim = claimed(chosen, kind, "sort", label_space(chosen, kind, labels, queries))
+        assert claim.condition == basis
+
+
+class Stubborn(Squared):
+    """A loss of a user's own, of which no hash can be taken."""
+
+    name = "stubborn"
+    __hash__ = None
+
+
+def test_losses_of_ones_own_are_judged_by_their_facts():
+    model = LinearRanker("ndcg", Stubborn()).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    assert (model.certificate_.status, isinstance(model.surrogate_, Surrogate)) == ("proven", True)
+
+
+# ---------------------------------------------------------------- regret
+
+
+def population(seed=3):
+    """Grades of known distribution, many outcomes a query."""
+    return cc.synthetic.grades(n_queries=400, n_items=(2, 6), n_features=4, n_labels=4, seed=seed)
+
+
+def mean_targets(metric, distribution):
+    """E[r(y)] by row."""
+    return distribution.mean_per_row(lambda label: cc.metric(metric).targets(label, qid=distribution.queries))
+
+
+def squared_regret(scores, targets, offsets):
+    """Sum of squares about each query's mean difference."""
+    away = np.split(scores - targets, offsets[1:-1])
+    return np.array([((own - own.mean()) ** 2).sum() for own in away])
+
+
+def softmax_regret(scores, targets, offsets):
+    """Sum of a_i log(a_i / (sum(a) softmax(s)_i))."""
+    found = []
+    for s, a in zip(np.split(scores, offsets[1:-1]), np.split(targets, offsets[1:-1]), strict=True):
+        logs = s - s.max() - np.log(np.exp(s - s.max()).sum())
+        shown = a > 0
+        found.append((a[shown] * (np.log(a[shown] / a.sum()) - logs[shown])).sum() if shown.any() else 0.0)
+    return np.array(found)
+
+
+def check_transfer(certificate, surrogate_regret, metric_regret, **given):
+    """Regret of the metric is bounded: query by query in the longest, and on the mean."""
+    most = certificate.regret_bound(float(surrogate_regret.mean()), **given)
+    assert metric_regret.mean() <= most + 1e-9
+    return metric_regret.mean() / most
+
+
+@pytest.mark.parametrize("alpha", [0.01, 10.0])
+@pytest.mark.parametrize("metric", ["ndcg@3", "dcg", "p@2"])
+@pytest.mark.parametrize("kind", ["squared", "softmax"])
+def test_the_regret_of_a_fitted_ranker_is_bounded(metric, kind, alpha):
+    toy = population()
+    model = LinearRanker(metric, kind, alpha).fit(toy.X, toy.y, qid=toy.qid)
+    targets, queries = mean_targets(metric, toy.distribution), toy.distribution.queries
+    scores, offsets = model.predict(toy.X), queries.offsets
+    of_loss = {"squared": squared_regret, "softmax": softmax_regret}[kind](scores, targets, offsets)
+    of_metric = regret(metric, toy.distribution, scores)
+    mass = float(np.add.reduceat(targets, offsets[:-1]).mean())
+    sample = model.certificate_.sample
+    assert sample.n_items == queries.sizes.max()
+    assert sample.mass == pytest.approx(mass, rel=0.15)  # that of the labels drawn
+    assert check_transfer(model.certificate_, of_loss, of_metric, mass=mass) > 1e-4
+    one = model.certificate_.regret_bound(of_loss, mass=np.add.reduceat(targets, offsets[:-1]))
+    assert (of_metric <= one + 1e-9).all()
+    with pytest.raises(AssertionError):
+        check_transfer(model.certificate_, of_loss, of_metric, mass=mass, n_items=1)  # the check can fail
+
+
+@pytest.mark.parametrize("metric", ["ap", "pd"])
+def test_the_regret_of_a_pair_ranker_is_bounded(metric):
+    toy = population(4) if metric == "ap" else cc.synthetic.preferences(n_queries=200, n_items=5, seed=5)
+    model = PairRanker(metric).fit(toy.X, toy.y, qid=toy.qid)
+    means = pair_means(toy.distribution) if metric == "ap" else net_means(toy.distribution)
+    of_loss = []
+    for u, mean in zip(model.predict_pairs(toy.X, qid=toy.qid), means, strict=True):
+        rows, columns = np.triu_indices(len(u), k=0 if metric == "ap" else 1)
+        of_loss.append(((u - mean)[rows, columns] ** 2).sum())
+    of_metric = regret(metric, toy.distribution, -model.rank(toy.X, qid=toy.qid).astype(float))
+    assert check_transfer(model.certificate_, np.array(of_loss), of_metric) > 0.01
+
+
+def test_low_noise_that_was_assumed_gives_a_bound():
+    known, other = (CASES[name].fitted().certificate_ for name in ("pd, assumed", "pd, P_f"))
+    assert known.regret_bound(0.01) > 0.0
+    assert other.transfer is None
+    with pytest.raises(ParameterError, match="a transfer is proven"):
+        other.regret_bound(0.01)
+
+
+def test_weighted_labels_have_no_transfer():
+    case = CASES["ndcg"]
+    plain, weighted = case.fitted(), case.fitted(sample_weight=1.0 + GRADES.y)
+    assert plain.certificate_.transfer is not None
+    assert weighted.certificate_.transfer is None
+    with pytest.raises(ParameterError, match="labels counted by sample_weight"):
+        weighted.certificate_.regret_bound(0.1)
+    assert "right once weighted" in text_of(weighted.certificate_)
+    heavy = case.fitted(query_weight=1.0 + GRADES.qid % 3).certificate_
+    assert heavy.transfer is not None
+    assert heavy.sample.mass != plain.certificate_.sample.mass
+
+
+# ---------------------------------------------------------------- risk
+
+
+HINGED = {
+    "listwise": MaxMarginRanker("ap"),
+    "promised": MaxMarginRanker("ndcg", alpha=5.0, fit_scale=False),
+    "softmax": MaxMarginRanker("ndcg", mode="softmax"),
+    "pairwise": MaxMarginRanker("ndcg", "pairwise"),
+    "plain": MaxMarginRanker("ndcg", HINGE, alpha=2.0, fit_scale=False),
+    "linear": LinearRanker("ndcg", "position_hinge", solver="bundle"),
+    "cv": LinearRankerCV("ndcg", HINGE, solver="bundle", fit_scale=False, **CV),
+}
+ROWS = {
+    "dense": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "sparse": sparse.csr_array,
+    "sparse float32": lambda X: sparse.csr_matrix(X.astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("name", HINGED)
+def test_the_risk_bound_is_the_one_of_theory(name, rows):
+    """Rows in any order, too."""
+    order = np.random.default_rng(0).permutation(len(GRADES.y))
+    X, y, qid = ROWS[rows](GRADES.X[order]), GRADES.y[order], GRADES.qid[order]
+    with knowingly():
+        model = clone(HINGED[name]).fit(X, y, qid=qid)
+    bound, expected = model.certificate_.bound, empirical(model, X, y, qid)
+    assert bound.rule == ("regulariser" if name in ("promised", "plain") else "union")
+    assert bound.parts == expected.parts
+    for field in ("empirical", "measured", "worst", "B", "length", "M", "value"):
+        assert getattr(bound, field) == pytest.approx(getattr(expected, field), rel=1e-9)
+    text = text_of(model.certificate_)
+    assert f"is at most {bound.value:.4g} ({bound.measured:.4g} on these)" in text
+    assert ("which says nothing: it is never above" in text) == bound.vacuous
+    assert ("alpha was fixed before these queries were seen" in text) == (bound.rule == "regulariser")
+
+
+@pytest.mark.parametrize("fit_scale", [True, False])
+def test_the_bound_holds_on_fresh_queries(fit_scale):
+    toy, fresh = (cc.synthetic.grades(n_queries=n, n_items=10, seed=s) for n, s in ((4000, 0), (3000, 1)))
+    with knowingly():
+        model = MaxMarginRanker("ap", alpha=10.0, fit_scale=fit_scale).fit(toy.X, toy.y, qid=toy.qid)
+    bound = model.certificate_.bound
+    assert not bound.vacuous
+    lost = 1.0 - model.score(fresh.X, fresh.y, qid=fresh.qid)
+    assert bound.measured * 0.9 < lost <= bound.value
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (LinearRanker("ndcg"), "no risk bound is known for this loss"),
+        (LinearRanker("ndcg", "preorder"), "no risk bound is known for this loss"),
+        (PairRanker("ap"), "no risk bound is known for this loss"),
+        (MaxMarginRanker("dcg"), "dcg has no largest loss"),
+        (MaxMarginRanker("wpd"), "wpd has no largest loss"),
+        (MaxMarginRanker("ap", mode="sum_interleavings"), "no risk bound is known for this loss"),
+    ],
+    ids=str,
+)
+def test_where_there_is_no_bound_the_reason_is_told(model, reason):
+    with knowingly():
+        given = clone(model).fit(GRADES.X, GRADES.y, qid=GRADES.qid).certificate_
+    assert given.bound is None
+    assert given.no_bound.startswith(reason)
+    assert f"Risk: {given.no_bound}." in text_of(given)
+
+
+def test_a_broken_promise_is_told():
+    """A warm start far out that is not brought back: the penalty bounds the minimiser, not this."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MaxMarginRanker("ap", alpha=1.0, fit_scale=False).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+        model.coef_ = 100.0 * np.ones(4)
+        model.set_params(warm_start=True, callback=lambda _: True).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    given = model.certificate_
+    assert np.linalg.norm(model.coef_) > np.sqrt(2.0)
+    assert given.bound is None
+    assert "no longer than 1.414, as the penalty promises" in given.no_bound
+
+
+def test_weighted_labels_need_a_union():
+    with knowingly():
+        model = HINGED["promised"].fit(GRADES.X, GRADES.y, qid=GRADES.qid, sample_weight=1.0 + GRADES.y)
+    assert model.certificate_.bound.rule == "union"
+
+
+@pytest.mark.parametrize(
+    "model", [LinearRanker(), MaxMarginRanker(), PairRanker(), PairRanker("pd")], ids=str
+)
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_single_query(model, n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing to learn from one item
+        given = clone(model).fit(GRADES.X[:n], np.arange(n) % 2).certificate_
+    assert (given.sample.n_queries, given.sample.n_items) == (1, n)
+    assert given.bound is None or given.bound.vacuous
+    json.loads(given.to_json())
+    assert "Here alpha is" in text_of(given)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_features_beyond_the_squares_of_doubles(scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        model = MaxMarginRanker("ap").fit(scale * GRADES.X, GRADES.y, qid=GRADES.qid)
+    given = model.certificate_
+    assert json.loads(given.to_json())["status"] == "refuted"
+    assert given.bound is None or np.isfinite(given.bound.value)
+
+
+# ---------------------------------------------------------------- how documents lie
+
+
+def shape_by_definition(X, sizes, codes):
+    """Loops over rows and pairs of rows."""
+    spread, apart, far, start = [], [], 0.0, 0
+    for size in sizes:
+        own, levels = X[start : start + size], codes[start : start + size]
+        mean = own.sum(axis=0) / max(size, 1)
+        squares = [((row - mean) ** 2).sum() for row in own]
+        pairs = itertools.combinations(range(size), 2)
+        spread.append(sum(squares))
+        apart.append(sum(((own[i] - own[j]) ** 2).sum() for i, j in pairs if levels[i] != levels[j]))
+        far, start = max([far, *np.sqrt(squares)]), start + size
+    return np.array(spread), np.array(apart), far
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), shift=st.sampled_from([0.0, 1e4]), unit=st.sampled_from([1e-8, 1.0, 1e8]))
+def test_the_shape_of_lists_is_that_of_the_definition(seed, shift, unit):
+    rng = np.random.default_rng(seed)
+    sizes = np.append(rng.integers(0, 6, 4), 1)
+    n, n_features = int(sizes.sum()), int(rng.integers(1, 5))
+    X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.6)
+    X[:, 0] += shift  # large, and nearly constant
+    X, codes = unit * X, rng.integers(0, 3, n)
+    expected = shape_by_definition(X, sizes, codes)
+    twice = sparse.csr_array(X)  # each entry stored in two halves
+    twice = sparse.csr_array(
+        (0.5 * np.repeat(twice.data, 2), np.repeat(twice.indices, 2), 2 * twice.indptr), X.shape
+    )
+    for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X), twice):
+        found = shape(rows, Queries.from_sizes(sizes), codes)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * unit**2)
+
+
+def test_the_definition_can_tell():
+    X, codes = np.eye(3), np.array([0, 0, 1])
+    found, wrong = (shape(X, Queries.from_sizes([3]), own) for own in (codes, 0 * codes))
+    assert found.apart[0] == pytest.approx(shape_by_definition(X, [3], codes)[1][0])
+    assert wrong.apart[0] != pytest.approx(found.apart[0])
+
+
+# ---------------------------------------------------------------- values
+
+
+def test_certificates_are_values():
+    one, two = (CASES["ndcg"].fitted().certificate_ for _ in range(2))
+    assert one == two
+    assert one != replace(one, sample=replace(one.sample, n_items=99))
+    assert re.fullmatch(r"FittedCertificate\(.*\)", repr(one))
+
+
+def test_what_is_not_finite_is_null():
+    given = CASES["ndcg"].fitted().certificate_
+    lost = replace(given, optimality=replace(given.optimality, value=float("nan"), excess=float("inf")))
+    read = json.loads(lost.to_json(), parse_constant=lambda _: pytest.fail("not JSON"))
+    assert read["optimality"]["value"] is None
+    assert read["optimality"]["excess"] is None
+
+
+def test_listwise_hinges_of_another_metric_are_named():
+    with knowingly():
+        model = LinearRanker("ndcg", ListwiseHinge(cc.metric("ap")), solver="bundle")
+        given = model.fit(GRADES.X, GRADES.y, qid=GRADES.qid).certificate_
+    assert given.subject == "ndcg on grades, listwise_hinge(ap), sort"
+    assert given.bound.bounds == "loss by ap"
+    assert given.status == "refuted"
+    with knowingly():
+        other = LinearRanker("zero_one", PositionHinge(), solver="bundle")
+        given = other.fit(ORDERS.X, ORDERS.y, qid=ORDERS.qid).certificate_
+    assert given.subject == "zero_one on permutations, position_hinge, sort"
