@@ -27,7 +27,10 @@ METRICS = ("ndcg@10", "dcg@10", "p@5")
 MAIN = METRICS[0]
 FITTED, CONSTANT = f"linear for {MAIN}", "constant"
 REGRET = "regret: how far below the best that any ranking can reach, given how the labels are drawn"
-COIN = "ndcg regret: with more queries, comparing grades (preorder) becomes surer of a wrong order"
+COIN = (
+    "ndcg regret: with more queries, comparing grades (preorder) becomes surer of a wrong order",
+    "`concordant certify ndcg preorder --search` finds such labels, and checks them in exact arithmetic",
+)
 SIZES = (10, 100, 1000)
 N_ITEMS = (2, 30)  # some queries shorter than the cutoff, some without a relevant item: there tools differ
 
@@ -53,7 +56,7 @@ def demo(
             name: cc.metrics.explain(MAIN, toy.y, scores[name], qid=toy.qid) for name in (FITTED, CONSTANT)
         }
     show(table, [] if quiet else [REGRET])
-    show(regret_tables(coin)[0], [] if quiet else [COIN])
+    show(regret_tables(coin)[0], [] if quiet else list(COIN))
     show(preset_table(told), [] if quiet else spread(told))
 
 
