@@ -800,7 +800,8 @@ def test_what_cannot_be_proven_is_not():
         ListwiseHinge(metric("ap"), "softmax"),
         ListwiseHinge(metric("ap"), "sum_interleavings"),
         Duchi(Penalty("square", np.square, np.square, np.square)),
-        Pairwise(Margin("mine", 0, 1.0, 2.0, 1.0)),
+        Pairwise(Margin("mine", 0, 1.0, 2.0, -1.0)),
+        Pairwise(Margin("hinge", 0, 0.5, 2.0**-200, 2.0**199)),
     ]
     for surrogate in unknown:
         assert pinned(metric("ap"), surrogate, labels, probs, np.zeros(2)) is None

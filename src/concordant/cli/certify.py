@@ -186,7 +186,7 @@ def show_certificate(certificate: Certificate, *, quiet: bool = False) -> None:
 def proofs(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Give the counterexample, and the proof that no function of the labels would serve."""
     if certificate.counterexample is not None:
-        yield "Counterexample, verified in exact arithmetic", str(certificate.counterexample)
+        yield "Counterexample, verified in exact arithmetic", "\n".join(certificate.counterexample.lines())
     if certificate.impossibility is not None:
         proof = certificate.impossibility
         yield "No standardization, proven by machine", "\n".join((*proof.premises(), *proof.argument()))
@@ -202,12 +202,12 @@ def lines(certificate: Certificate) -> Iterator[tuple[str, str]]:
     for name in certificate.holds_under:
         yield "holds under", f"{name}: {MEANINGS[name]}"
     yield "theorem", theorem.statement
-    for number, name in enumerate(theorem.hypotheses):
+    for number, name in enumerate(name for name in theorem.hypotheses if name != "known"):
         yield "" if number else "since", PREDICATES[name].text
     yield "reference", theorem.reference
     if transfer is not None:
         yield "transfer", transfer.statement
     if certificate.tried is not None:
         yield "tried", str(certificate.tried).removeprefix("Tried: ").rstrip(".")
-    if certificate.tried is not None and certificate.status == "refuted" and not certificate.counterexample:
-        yield "", "No counterexample was found that stands in exact arithmetic: raise the budget."
+        for text in certificate.reservations(certificate.tried):
+            yield "", text

@@ -96,11 +96,8 @@ def heading(surrogate: str) -> str:
 
 
 def row_names(row: Row) -> tuple[str, str]:
-    """Give the metric and its labels; any number of grades is grades, where none was tried."""
-    tried = any(evidence(cell) is not None for cell in row.cells)
-    merged = {"grades", "binary"} <= set(row.spaces) and not tried
-    spaces = [space for space in row.spaces if not (merged and space == "binary")]
-    return row.metric, "\n".join(spaces)
+    """Give the metric and its labels, the space that is tried first."""
+    return row.metric, "/".join(row.spaces)
 
 
 def blocks(known: Matrix, marks: Marks, width: int, gap: int) -> list[list[int]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from concordant.exceptions import ParameterError
+from concordant.metrics.conditions import CONDITIONS
 from concordant.theory.catalogue import MEANINGS
 from concordant.theory.combination import Combination
 from concordant.theory.kinds import described
@@ -29,9 +31,9 @@ class Tried:
     n_items
         Items of the queries.
     distributions
-        Label distributions whose minimiser was found and decoded.
+        Label distributions whose minimiser was found and decoded; 0 where all orders are worth the same.
     worst
-        Largest regret among them.
+        Largest regret among them; 0 where there is none beyond rounding.
     unsettled
         Distributions left out, since no minimiser was found.
     seed
@@ -45,7 +47,9 @@ class Tried:
     seed: int
 
     def __str__(self) -> str:
-        items = " and ".join(map(str, self.n_items))
+        items = f"{self.n_items[0]} to {self.n_items[-1]}" if len(self.n_items) > 1 else str(self.n_items[0])
+        if not self.distributions and not self.unsettled:
+            return f"Nothing could be tried: all orders of {items} items are worth the same."
         left = f"; {self.unsettled} left out, without a minimiser" if self.unsettled else ""
         tried = f"{self.distributions:,} label distributions of {items} items (seed {self.seed})"
         return f"Tried: {tried}{left}; the largest regret was {self.worst:.4g}."
@@ -151,15 +155,31 @@ class Certificate:
             parts.append(str(self.impossibility))
         return "\n\n".join(parts)
 
+    def reservations(self, tried: Tried) -> Iterator[str]:
+        """Say what the search leaves open."""
+        if self.counterexample is not None or not tried.distributions:
+            return
+        if tried.worst > 0.0:
+            yield "That regret was seen in floating point; no distribution was found that shows it exactly."
+        elif self.status == "refuted":
+            yield "A counterexample may take a larger budget, or more items."
+
     def paragraph(self) -> str:
         """Say in a few sentences what holds."""
-        said = [f"{self.combination}: {self.status}.", STATUSES[self.status], self.theorem.statement]
+        known = self.status == self.theorem.status or self.counterexample is not None
+        meant = (
+            STATUSES[self.status] if known else f"The catalogue calls it {self.theorem.status}: see below."
+        )
+        said = [f"{self.combination}: {self.status}.", meant, self.theorem.statement]
         said.append(f"({self.theorem.reference}.)")
-        said += [f"It is consistent under {name}: {MEANINGS[name]}." for name in self.holds_under]
+        said += [f"It is consistent under {shown(name)}: {MEANINGS[name]}." for name in self.holds_under]
         if self.transfer is not None:
             said.append(f"{self.transfer.statement[:1].upper()}{self.transfer.statement[1:].rstrip('.')}.")
         if self.tried is not None:
-            said.append(str(self.tried))
-            if self.status == "refuted" and self.counterexample is None:
-                said.append("No counterexample was found that stands in exact arithmetic: raise the budget.")
+            said += [str(self.tried), *self.reservations(self.tried)]
         return " ".join(said)
+
+
+def shown(condition: str) -> str:
+    """Give a condition with where it is shown to suffice, if a paper shows it."""
+    return f"{condition} ({CONDITIONS[condition]})" if condition in CONDITIONS else condition

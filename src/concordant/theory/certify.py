@@ -6,6 +6,8 @@ ndcg@10 on grades, pairwise, sort: proven. It is consistent for every distributi
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from concordant._segments import one_blas_thread
@@ -20,6 +22,7 @@ from concordant.theory.search.counterexample import Counterexample, first_verifi
 from concordant.theory.search.hunt import Finding, hunt
 from concordant.theory.search.impossibility import Impossibility, impossibility
 from concordant.theory.search.trial import Trial
+from concordant.theory.spaces import every_label
 from concordant.theory.theorem import Theorem
 
 __all__ = ["certify", "put_to_the_test"]
@@ -81,19 +84,29 @@ def certify(
     check_counts(n_items=n_items, highest=highest)
     if not 2 <= n_items <= MOST_ITEMS:
         raise ParameterError("n_items", n_items, f"2 to {MOST_ITEMS}: all labels and orders are looked at")
-    if not isinstance(budget, int) or budget < 0:
-        raise ParameterError("budget", budget, "a whole number >= 0")
-    return put_to_the_test(one, theorem_of(one), n_items=n_items, budget=budget, highest=highest, seed=seed)
+    if one.space == "grades" and highest < 2:
+        raise ParameterError("highest", highest, "2 or more: grades 0 and 1 are labels='binary'")
+    for name, value in (("budget", budget), ("seed", seed)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+            raise ParameterError(name, value, "a whole number >= 0")
+    if budget:
+        every_label(one.space, n_items, highest)  # refuses too many, before any work
+    how = {"n_items": int(n_items), "budget": int(budget), "highest": int(highest), "seed": int(seed)}
+    return put_to_the_test(one, theorem_of(one), **how)
 
 
 def put_to_the_test(
     one: Combination, theorem: Theorem, *, n_items: int, budget: int, highest: int = 2, seed: int = 0
 ) -> Certificate:
-    """Try a theorem on distributions; a counterexample refutes it, whatever it says."""
+    """Try a theorem on distributions; a counterexample refutes it, whatever it says.
+
+    A regret that cannot be shown exactly leaves open what was said to be proven.
+    """
     if budget == 0:
         return Certificate(one, theorem, theorem.status)
     found, tried = searched(one, n_items, budget, highest, seed)
-    status = theorem.status if found is None else "refuted"
+    unsure = found is None and tried.worst > 0.0 and theorem.status != "refuted"
+    status = "open" if unsure else theorem.status if found is None else "refuted"
     proof = no_standardization(one, theorem, n_items, highest)
     return Certificate(one, theorem, status, tried, found, proof)
 
@@ -108,6 +121,9 @@ def searched(
     with one_blas_thread():
         for size in sizes:
             trial = Trial(one, size, highest)
+            if not trial.spread:
+                seen.append(Finding(0, 0.0, 0))
+                continue
             seen.append(hunt(trial, budget if trial.quick else 1 + budget // SLOWER, rng))
             found = first_verified(trial, seen[-1])
             if found is not None:

@@ -9,6 +9,7 @@ Combination(ap on binary, pairs, diagonal)
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import METRICS
 from concordant.metrics.parse import metric as read_metric
+from concordant.metrics.standardization import usable_targets
 from concordant.supervision.queries import Queries
 from concordant.surrogates.orders import ListwiseHinge
 from concordant.theory.kinds import KINDS, PairSquared, SurrogateLike, described, read_kind
@@ -137,10 +139,8 @@ def combination(
 def misfit(one: Combination) -> str:
     """Say why the parts of a combination cannot be put together; empty where they can."""
     metric, surrogate = one.metric, one.surrogate
-    if isinstance(metric, ComparisonMetric):
-        return f"{metric.name} judges comparisons, not rankings"
-    if one.space not in spaces_of(metric):
-        return f"{metric.name} does not read {one.space}"
+    if unread := space_misfit(one):
+        return unread
     if isinstance(surrogate, PairSquared):
         return pair_misfit(one)
     if one.decoder not in ITEMS:
@@ -148,6 +148,28 @@ def misfit(one: Combination) -> str:
     if one.decoder == "top" and metric.name != "p":
         return f"top gives a set, and {metric.name} judges orders"
     return label_misfit(one)
+
+
+def space_misfit(one: Combination) -> str:
+    """Say why the metric cannot judge labels of this space."""
+    if isinstance(one.metric, ComparisonMetric):
+        return f"{one.metric.name} judges comparisons, not rankings"
+    if one.space not in spaces_of(one.metric):
+        return f"{one.metric.name} does not read {one.space}"
+    return grade_misfit(one) if one.space in ("binary", "grades") else ""
+
+
+def grade_misfit(one: Combination) -> str:
+    """Say why the metric's convention cannot judge these grades."""
+    highest = one.metric.convention.max_grade if one.metric.name == "err" else math.inf
+    if highest == "data":
+        return "with max_grade='data' a label is worth more or less by what the other labels are"
+    if one.space == "grades" and (highest == "probability" or float(highest) < 2):
+        return f"with max_grade={highest} no grade is above 1: the labels are binary"
+    chosen = one.metric.read_labels([1.0, 0.0] if one.space == "binary" else [2.0, 1.0, 0.0])
+    if not usable_targets(one.metric, chosen, Queries.from_sizes([len(chosen)]))[0].any():
+        return f"{one.metric} tells no two of these grades apart: name other labels, or another convention"
+    return ""
 
 
 def pair_misfit(one: Combination) -> str:

@@ -128,7 +128,7 @@ CONDITIONS: Mapping[str, Condition] = {
         ),
         Condition(
             name="P_f",
-            meaning="the majority prefers the item with the larger expected net weight (or other f)",
+            meaning="the majority prefers the item with the larger expected f, by default its net weight",
             statement="d_ij > 0 implies E[f_i] > E[f_j]",
             metric="pd",
             optimal="sorting by E[f_i]",

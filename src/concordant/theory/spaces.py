@@ -100,7 +100,7 @@ def written(label: Label) -> str:
     if isinstance(label, Permutations):
         return ">".join(str(item + 1) for item in np.argsort(label.positions))
     if isinstance(label, Preferences):
-        edges = zip(label.better, label.worse, label.weights, strict=True)
+        edges = sorted(zip(label.better, label.worse, label.weights, strict=True))
         text = " ".join(f"{i + 1}>{j + 1}" + ("" if w == 1 else f"({w:g})") for i, j, w in edges)
         return text or "no preference"
     return f"({','.join(f'{grade:g}' for grade in label)})"

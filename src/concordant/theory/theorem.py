@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from concordant.metrics.parse import METRICS
+from concordant.surrogates.listwise import Softmax
+from concordant.surrogates.margins import (
+    CLIP,
+    Margin,
+    exponential,
+    hinge,
+    huber_hinge,
+    logistic,
+    squared_hinge,
+)
+from concordant.surrogates.orders import ListwiseHinge
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.combination import ITEMS, Combination
-from concordant.theory.kinds import PairSquared
+from concordant.theory.kinds import ITEM_KINDS, PairSquared
 
 __all__ = ["PREDICATES", "STATUSES", "Predicate", "Theorem"]
 
@@ -43,15 +56,29 @@ def preserving(one: Combination) -> bool:
 
 
 def in_the_limit(one: Combination) -> bool:
-    """Whether minimising sequences do."""
-    kind = one.surrogate
-    return isinstance(kind, Surrogate) and kind.needs_positive and not kind.order_preserving
+    """Whether minimising sequences do: shown for the softmax, logistic and exponential losses."""
+    return type(one.surrogate) is Softmax or getattr(one.surrogate, "margin", None) in (logistic, exponential)
+
+
+def known(one: Combination) -> bool:
+    """Whether metric and loss are those of the library: what is shown of them need not hold of others."""
+    kind, margin = one.surrogate, getattr(one.surrogate, "margin", None)
+    own = type(one.metric) in METRICS.values() and type(kind) in (*ITEM_KINDS.values(), PairSquared)
+    mixed = isinstance(kind, ListwiseHinge) and kind.mode == "sum_interleavings"
+    return own and not mixed and (margin is None or is_named(margin))
+
+
+def is_named(margin: Margin) -> bool:
+    """Whether a margin is one of the five with a name."""
+    if margin.kind == CLIP and 0.0 < margin.width < math.inf and margin != hinge:
+        return margin == huber_hinge(margin.width / 2.0)
+    return margin in (squared_hinge, hinge, logistic, exponential)
 
 
 def smooth_order(one: Combination) -> bool:
-    """Whether a margin that Theorem 1 allows compares the items of full orders."""
+    """Whether a margin without a corner compares the items of full orders."""
     margin = getattr(one.surrogate, "margin", None)
-    return one.space == "permutations" and bool(getattr(margin, "order_preserving", False))
+    return one.space == "permutations" and margin is not None and margin.differentiable
 
 
 def additive_pairs(one: Combination) -> bool:
@@ -85,6 +112,8 @@ def none(one: Combination) -> bool:
 
 
 PREDICATES: Mapping[str, Predicate] = {
+    "known": Predicate("metric and loss are those of the library", known),
+    "unknown": Predicate("metric or loss is one that nothing is shown of", no(known)),
     "items": Predicate("items have scores, and are sorted by them", of_items),
     "pairs": Predicate("pairs have scores", lambda one: isinstance(one.surrogate, PairSquared)),
     "targets": Predicate("the surrogate is told a function r(y) of the labels", reads("targets")),
@@ -104,12 +133,14 @@ PREDICATES: Mapping[str, Predicate] = {
     "order-preserving at all": Predicate("minimisers, or minimising sequences, follow the targets", either),
     "not order-preserving": Predicate("minimisers need not follow the expected targets", no(either)),
     "differentiable margin on orders": Predicate(
-        "labels are full orders, compared by a margin that Theorem 1 allows", smooth_order
+        "labels are full orders, compared by a margin without a corner", smooth_order
     ),
     "no such margin on orders": Predicate("labels have ties, or the margin has a corner", no(smooth_order)),
     "two grades": Predicate("E[a_ij - a_ji] is the difference of two items' numbers", additive_pairs),
     "more than two grades": Predicate("E[a_ij - a_ji] is no such difference", no(additive_pairs)),
-    "exact": Predicate("the decoder gives the best order", decoded_by("auto")),
+    "exact": Predicate(
+        "the decoder gives the best order, as it does where `Decoded.proven` says so", decoded_by("auto")
+    ),
     "not exact": Predicate("the decoder is a shortcut", no(decoded_by("auto"))),
     "diagonal": Predicate("items are sorted by u_ii", decoded_by("diagonal")),
     "beam": Predicate("a beam looks for the best order", decoded_by("beam")),

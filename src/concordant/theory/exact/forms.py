@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
-from concordant.surrogates.pointwise import PENALTIES
+from concordant.surrogates.margins import EXPONENTIAL, Margin
+from concordant.surrogates.pairwise import Pairwise, Preorder
+from concordant.surrogates.pointwise import PENALTIES, Duchi, Squared
 from concordant.theory.exact.enclosure import Number, fractions, sign, total
 from concordant.theory.exact.labels import ExactLabel, fraction
 from concordant.theory.exact.multipliers import minimal
@@ -22,7 +24,8 @@ from concordant.types import FloatArray
 __all__ = ["Candidate", "Form", "Problem", "Verdict", "form_of"]
 
 ZERO = "there all derivatives of the expected loss are 0, and it is convex"
-STRICT = "there all derivatives of the expected loss are 0, and it is strictly convex in score differences"
+CURVED = "there all derivatives of the expected loss are 0, and it is strictly convex"
+STRICT = f"{CURVED} in score differences"
 
 
 class Problem(NamedTuple):
@@ -73,8 +76,8 @@ class Squares:
         level = sum(apart, Fraction()) / len(apart) if problem.surrogate.centred else Fraction()
         if unit != "scores" or any(entry != level for entry in apart):
             return None
-        constant = ", up to a constant" if problem.surrogate.centred else ""
-        return Verdict(unique=True, reason=f"the scores are the expected targets{constant}: {STRICT}")
+        how = f", up to a constant: {STRICT}" if problem.surrogate.centred else f": {CURVED}"
+        return Verdict(unique=True, reason=f"the scores are the expected targets{how}")
 
 
 class Penalised:
@@ -93,7 +96,7 @@ class Penalised:
         if unit != own or any(rate * s != mean for s, mean in pairs):
             return None
         slope = "2 nu s_i" if unit == "scores" else "nu times the slope of the penalty"
-        return Verdict(unique=True, reason=f"{slope} is the expected target of each item: {STRICT}")
+        return Verdict(unique=True, reason=f"{slope} is the expected target of each item: {CURVED}")
 
     def unit_and_rate(self, problem: Problem) -> tuple[str, Fraction]:
         """Give the unit of the numbers, and what turns them into expected targets."""
@@ -198,14 +201,19 @@ class Corners:
 
 
 def form_of(surrogate: Any) -> Form | None:
-    """Give how minimisers of this surrogate are proven; None where no way is known."""
-    margin: Any = getattr(surrogate, "margin", None)
+    """Give how minimisers of this surrogate are proven; None where no way is known.
+
+    Losses are told by their classes and numbers, never by a name: what inherits may be another loss.
+    """
+    kind, margin = type(surrogate), getattr(surrogate, "margin", None)
+    exponential = type(margin) is Margin and margin.kind == EXPONENTIAL
+    compared = kind in (Pairwise, Preorder) and Quadratic.of(margin) is not None
     known: list[tuple[bool, Form]] = [
         (polyhedral(surrogate), Corners()),
-        (surrogate.name == "squared", Squares()),
-        (surrogate.name == "duchi" and surrogate.penalty in PENALTIES.values(), Penalised()),
-        (surrogate.name == "pairwise" and margin.name == "exponential", ExponentialPairs()),
+        (kind is Squared, Squares()),
+        (kind is Duchi and surrogate.penalty in PENALTIES.values(), Penalised()),
+        (kind is Pairwise and exponential, ExponentialPairs()),
         (rational(surrogate), Rational()),
-        (margin is not None and Quadratic.of(margin) is not None, QuadraticPairs()),
+        (compared, QuadraticPairs()),
     ]
     return next((form for holds, form in known if holds), None)

@@ -7,12 +7,20 @@ from fractions import Fraction
 from typing import Any
 
 from concordant.exceptions import GradeError, ParameterError
+from concordant.metrics.parse import METRICS
 from concordant.theory.exact.enclosure import Number, exact, log2, power2, rounded, sign, total
 from concordant.theory.exact.labels import ExactLabel, fraction
 
-__all__ = ["discounted", "discounts", "gains", "ideal", "relevance", "stopping"]
+__all__ = ["check_known", "discounted", "discounts", "gains", "ideal", "relevance", "stopping"]
 
 NAMED = "one with a name: a function of the caller's has no exact values"
+
+
+def check_known(metric: Any) -> None:
+    """Refuse a metric that is not of the package's own classes: one that inherits may be another metric."""
+    if type(metric) is not METRICS.get(metric.name):
+        own = f"of a class of concordant, not {type(metric).__name__}: another class may be another metric"
+        raise ParameterError("metric", str(metric), own)
 
 
 def relevance(metric: Any, label: ExactLabel) -> list[Fraction]:

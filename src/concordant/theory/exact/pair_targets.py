@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.distribution import Label
-from concordant.theory.exact.gains import relevance
+from concordant.theory.exact.gains import check_known, relevance
 from concordant.theory.exact.labels import ExactLabel, read
 
 __all__ = ["expected_pair_targets", "pair_targets"]
@@ -16,13 +17,16 @@ Matrix = list[list[Fraction]]
 
 
 def pair_targets(metric: Metric, label: Label | ExactLabel) -> Matrix:
-    """Give the target of each pair under one label.
+    """Give the target of each pair under one label, for ap and pd.
 
     >>> import numpy as np
     >>> from concordant.metrics import metric
     >>> [[str(entry) for entry in row] for row in pair_targets(metric("ap"), np.array([1.0, 0.0, 1.0]))]
     [['1/2', '0', '1/2'], ['0', '0', '0'], ['1/2', '0', '1/2']]
     """
+    if metric.name not in ("ap", "pd"):
+        raise ParameterError("metric", str(metric), "ap or pd, which scores of pairs serve")
+    check_known(metric)
     seen = read(label)
     items = range(seen.n_items)
     if metric.name == "ap":

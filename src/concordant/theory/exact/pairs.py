@@ -5,6 +5,7 @@ The expected pairwise and preorder losses are sums over pairs of W[i, j] * phi(s
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
+from concordant.surrogates.margins import CLIP, NO_WIDTH, Margin
+from concordant.surrogates.pairwise import Pairwise, Preorder
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.exact.enclosure import BITS, Number, exact, power2
 from concordant.theory.exact.labels import ExactLabel, fraction, read
@@ -33,9 +37,11 @@ STEPS = 8  # Newton steps from the pieces in which the scores were found
 def label_pairs(metric: Metric, surrogate: Surrogate, label: ExactLabel) -> Pairs:
     """Give the weights of a pairwise or preorder loss under one label."""
     kind: Any = surrogate
+    if type(surrogate) not in (Pairwise, Preorder):
+        raise ParameterError("surrogate", surrogate, "a Pairwise or a Preorder, of no class of its own")
     read_as, items = told(metric, surrogate, label), range(label.n_items)
     pairs = [(i, j) for i in items for j in items if i != j]
-    if surrogate.name == "pairwise":
+    if type(surrogate) is Pairwise:
         share = Fraction(1, max(len(pairs), 1)) if kind.normalize else Fraction(1)
         return {(i, j): exact(read_as[i] * share) for i, j in pairs if read_as[i] != 0}
     grades = [fraction(grade) for grade in read_as]  # type: ignore[arg-type]  # grades are never enclosed
@@ -78,13 +84,17 @@ class Quadratic:
 
     @classmethod
     def of(cls, margin: Any) -> Quadratic | None:
-        """Give the pieces of a squared or Huber hinge; None for other margins."""
-        if margin.name == "squared_hinge":
-            return cls(Fraction(1), None, Fraction(1))
-        if not margin.name.startswith("huber_hinge"):
+        """Give the pieces of a margin that has a parabola; None for others.
+
+        Whatever it is called, its numbers are what kernels read. A scale that is rounded does not matter: it
+        multiplies the whole loss.
+        """
+        if type(margin) is not Margin or margin.kind != CLIP:
             return None
-        h = fraction(margin.width / 2.0)
-        return cls(1 + h, 2 * h, 1 / (4 * h))
+        edge, width, scale = (float(number) for number in margin.parameters)
+        if not (math.isfinite(edge) and width > NO_WIDTH and 0.0 < scale < math.inf):
+            return None
+        return cls(fraction(edge), fraction(width) if width < math.inf else None, fraction(scale))
 
     def piece(self, t: float | Fraction) -> int:
         """0 where phi is flat, 1 on the parabola, 2 on the tangent; corners belong to the parabola."""

@@ -10,10 +10,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from concordant.metrics.metric import Metric
+from concordant.surrogates.margins import Margin
+from concordant.surrogates.margins import hinge as plain_hinge
+from concordant.surrogates.orders import ListwiseHinge
+from concordant.surrogates.pairwise import Pairwise, Preorder
+from concordant.surrogates.position import PositionHinge
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.exact.enclosure import BITS, Enclosure, Number, exact, high, low
 from concordant.theory.exact.formulas import Order
-from concordant.theory.exact.gains import gains
+from concordant.theory.exact.gains import check_known, gains
 from concordant.theory.exact.labels import ExactLabel, fraction
 from concordant.theory.exact.pairs import label_pairs
 from concordant.theory.exact.targets import targets, told
@@ -41,11 +46,12 @@ class Term(NamedTuple):
 
 def polyhedral(surrogate: Any) -> bool:
     """Tell whether the loss is made of flat pieces that are listed here."""
-    if surrogate.name in ("pairwise", "preorder"):
-        return bool(surrogate.margin.name == "hinge")
-    if surrogate.name == "listwise_hinge":
+    kind = type(surrogate)
+    if kind in (Pairwise, Preorder):
+        return type(surrogate.margin) is Margin and surrogate.margin.code == plain_hinge.code
+    if kind is ListwiseHinge:
         return surrogate.mode in ("max", "sum")
-    return bool(surrogate.name == "position_hinge")
+    return kind is PositionHinge
 
 
 def expected_terms(
@@ -62,9 +68,9 @@ def expected_terms(
 @lru_cache(maxsize=2**13)
 def label_terms(metric: Metric, surrogate: Surrogate, label: ExactLabel) -> tuple[Term, ...]:
     """Give the terms of the loss under one label."""
-    if surrogate.name == "position_hinge":
+    if type(surrogate) is PositionHinge:
         return position_terms(metric, surrogate, label)
-    if surrogate.name == "listwise_hinge":
+    if type(surrogate) is ListwiseHinge:
         return order_terms(surrogate, label)
     pairs = label_pairs(metric, surrogate, label)
     return tuple(Term(weight, hinge(label.n_items, i, j, Fraction(1))) for (i, j), weight in pairs.items())
@@ -120,6 +126,7 @@ def larger(one: Number, two: Number) -> Number:
 
 def order_levels(metric: Any, label: ExactLabel) -> list[Fraction]:
     """Number the labels as the metric tells them apart: by gains, relevance or targets."""
+    check_known(metric)
     seen = (
         targets(metric, label)
         if metric.name not in ("dcg", "ndcg", "eru", "p")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.distribution import Label
 from concordant.surrogates.surrogate import Surrogate
@@ -66,15 +67,20 @@ def polyhedral_minimiser(
 ) -> FloatArray | None:
     """Give scores, in doubles, that minimise an expected loss with corners; None for other losses.
 
-    Where minimisers are many, it is a vertex of them: one that is lowest along `direction`, if one is given.
-    The first score is 0, and the others lie in a box around it.
+    None, too, where the metric has no exact values. Where minimisers are many, it is a vertex of them: one
+    that is lowest along `direction`, if one is given. The first score is 0, and the others lie in a box
+    around it.
     """
     if not polyhedral(surrogate):
         return None
     merged: dict[bytes, Rows] = {}
     seen = [read(label) for label in labels]
-    for label, prob in zip(seen, probs, strict=True):
-        for key, row in label_rows(metric, surrogate, label):
+    try:
+        tables = [label_rows(metric, surrogate, label) for label in seen]
+    except ParameterError:
+        return None
+    for table, prob in zip(tables, probs, strict=True):
+        for key, row in table:
             known = merged[key].weight if key in merged else 0.0
             merged[key] = row._replace(weight=known + float(prob) * row.weight)
     return minimise_polyhedral(list(merged.values()), seen[0].n_items, direction)

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from concordant.metrics.metric import Metric
+from concordant.surrogates.listwise import PlackettLuce, Softmax
+from concordant.surrogates.margins import EXPONENTIAL, LOGISTIC, Margin
+from concordant.surrogates.pairwise import Pairwise, Preorder
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.exact.enclosure import Number, fractions, high, low, sign
 from concordant.theory.exact.labels import ExactLabel
@@ -26,18 +29,19 @@ DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 50, 100, 1000, 10**4, 10**5, 10
 
 def rational(surrogate: Any) -> bool:
     """Tell whether the derivatives are rational functions of x."""
-    margin = getattr(getattr(surrogate, "margin", None), "name", "")
-    pairs = surrogate.name in ("pairwise", "preorder") and margin in ("logistic", "exponential")
-    return pairs or surrogate.name in ("softmax", "plackett_luce")
+    kind = type(surrogate)
+    if kind in (Pairwise, Preorder):
+        return type(surrogate.margin) is Margin and surrogate.margin.kind in (LOGISTIC, EXPONENTIAL)
+    return kind in (Softmax, PlackettLuce)
 
 
 def derivatives(
     metric: Metric, surrogate: Surrogate, label: ExactLabel, x: Sequence[Fraction]
 ) -> list[Number]:
     """Give the derivative of the loss under one label in each score, at s = log x."""
-    if surrogate.name == "softmax":
+    if type(surrogate) is Softmax:
         return softmax(told(metric, surrogate, label), x)
-    if surrogate.name == "plackett_luce":
+    if type(surrogate) is PlackettLuce:
         return plackett_luce(label, x)
     return of_pairs(metric, surrogate, label, x)
 
@@ -65,7 +69,7 @@ def plackett_luce(label: ExactLabel, x: Sequence[Fraction]) -> list[Number]:
 def of_pairs(metric: Metric, surrogate: Any, label: ExactLabel, x: Sequence[Fraction]) -> list[Number]:
     """The slope of phi is - x_j/(x_i + x_j) for the logistic margin, - x_j/x_i for the exponential one."""
     grad: list[Number] = [Fraction()] * len(x)
-    logistic = surrogate.margin.name == "logistic"
+    logistic = surrogate.margin.kind == LOGISTIC
     for (i, j), weight in label_pairs(metric, surrogate, label).items():
         slope = -weight * (x[j] / (x[i] + x[j] if logistic else x[i]))
         grad[i], grad[j] = grad[i] + slope, grad[j] - slope
@@ -77,9 +81,9 @@ def only_one(
 ) -> bool:
     """Tell whether the expected loss is strictly convex in score differences."""
     n = labels[0].n_items
-    if surrogate.name == "plackett_luce":
+    if type(surrogate) is PlackettLuce:
         return True  # the first choice is among all items
-    if surrogate.name == "softmax":
+    if type(surrogate) is Softmax:
         return any(sign(target) == 1 for label in labels for target in told(metric, surrogate, label))
     pairs = expected_pairs(metric, surrogate, labels, probs)
     return connected({edge for i, j in pairs for edge in ((i, j), (j, i))}, n)

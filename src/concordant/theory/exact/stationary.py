@@ -22,13 +22,13 @@ from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.distribution import Label
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.exact.enclosure import Number, sign
-from concordant.theory.exact.forms import Problem, form_of
+from concordant.theory.exact.forms import Problem, Verdict, form_of
 from concordant.theory.exact.labels import ExactLabel, read
 from concordant.theory.exact.rational import same_order
 from concordant.theory.exact.values import regret
 from concordant.types import ArrayLike
 
-__all__ = ["UNITS", "Pinned", "is_minimiser", "pinned"]
+__all__ = ["UNITS", "Pinned", "is_minimiser", "pinned", "verdict_of"]
 
 UNITS = {  # what the numbers of a minimiser are; all rise with the score
     "scores": "scores s_i",
@@ -117,14 +117,26 @@ def is_minimiser(
 
     False where they do not, or where no proof is known.
     """
+    return verdict_of(metric, surrogate, labels, probs, scores, unit) is not None
+
+
+def verdict_of(
+    metric: Metric,
+    surrogate: Surrogate,
+    labels: Sequence[Label | ExactLabel],
+    probs: Sequence[Fraction],
+    scores: Sequence[Number],
+    unit: str = "scores",
+) -> Verdict | None:
+    """Give the proof that numbers of this unit minimise the expected surrogate; None where none is known."""
     form = form_of(surrogate)
     problem, _ = posed(metric, surrogate, labels, probs)
     if len(scores) != problem.labels[0].n_items:
         raise LengthMismatchError("scores", len(scores), problem.labels[0].n_items, "the label")
     try:
-        return form is not None and form.verdict(problem, tuple(scores), unit) is not None
+        return None if form is None else form.verdict(problem, tuple(scores), unit)
     except ParameterError:
-        return False
+        return None
 
 
 def posed(

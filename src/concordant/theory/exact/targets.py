@@ -19,7 +19,7 @@ from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.distribution import Label
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.exact.enclosure import BITS, Number, high, low, rounded, sign, total
-from concordant.theory.exact.gains import gains, ideal, relevance, stopping
+from concordant.theory.exact.gains import check_known, gains, ideal, relevance, stopping
 from concordant.theory.exact.labels import ExactLabel, read
 
 __all__ = ["expected_targets", "targets", "told"]
@@ -68,6 +68,7 @@ def standardized(metric: Metric, label: ExactLabel, assume: str | None, bits: in
     """Give the targets of a label that was read."""
     if metric.name not in RULES:
         raise ParameterError("metric", str(metric), f"one of {', '.join(RULES)}")
+    check_known(metric)
     return tuple(RULES[metric.name](metric, label, assume, bits))
 
 

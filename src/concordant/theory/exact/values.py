@@ -21,12 +21,15 @@ from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.distribution import Label
 from concordant.theory.exact.enclosure import BITS, Enclosure, Number, exact, high, low, sign, total
 from concordant.theory.exact.formulas import FORMULAS, Order
+from concordant.theory.exact.gains import check_known
 from concordant.theory.exact.labels import ExactLabel, fraction, read
 
 __all__ = [
     "Order",
+    "best_orders",
     "best_value",
     "compatible_orders",
+    "every_value",
     "expected_value",
     "mean_value",
     "order_value",
@@ -43,7 +46,8 @@ def order_value(metric: Metric, label: Label | ExactLabel, order: Sequence[int],
     Parameters
     ----------
     metric
-        One of rankings. A gain or discount that is a function has no exact value: ParameterError.
+        One of rankings. A gain or discount that is a function has no exact value, nor has a metric of the
+        caller's own class: ParameterError.
     label
         The label of one query.
     order
@@ -62,6 +66,7 @@ def valued(metric: Metric, label: ExactLabel, order: Order, bits: int) -> Number
     """Give the value of a checked order."""
     if metric.name not in FORMULAS:
         raise ParameterError("metric", str(metric), f"one of {', '.join(FORMULAS)}")
+    check_known(metric)
     value = FORMULAS[metric.name](metric, label, order, bits)
     if value is not None:
         return value
@@ -133,17 +138,23 @@ def best_value(
     Without irrational numbers these are exactly the best orders.
     """
     values = every_value(metric, labels, probs, bits)
+    orders, way = best_orders(metric, values), 1 if metric.greater_is_better else -1
+    known = [exact(way * values[order]) for order in orders]
+    best = Enclosure(max(map(low, known)), max(map(high, known)))
+    return tuple(orders), exact(way * best)
+
+
+def best_orders(metric: Metric, values: Mapping[Order, Number]) -> list[Order]:
+    """Give the orders that are not proven worse than another: where values are fractions, the best."""
     way = 1 if metric.greater_is_better else -1
     least = max(low(way * value) for value in values.values())
-    orders = tuple(order for order, value in values.items() if high(way * value) >= least)
-    best = Enclosure(least, max(high(way * values[order]) for order in orders))
-    return orders, exact(way * best)
+    return sorted(order for order, value in values.items() if high(way * value) >= least)
 
 
 def every_value(
-    metric: Metric, labels: Sequence[Label | ExactLabel], probs: Sequence[Fraction], bits: int
-) -> Mapping[Order, Number]:
-    """Expected value of every order."""
+    metric: Metric, labels: Sequence[Label | ExactLabel], probs: Sequence[Fraction], bits: int = BITS
+) -> dict[Order, Number]:
+    """Give the expected value of every order."""
     n_items = read(labels[0]).n_items
     check_size(n_items)
     seen = tuple(read(label) for label in labels)

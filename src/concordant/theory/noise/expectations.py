@@ -26,7 +26,8 @@ def pair_means(distribution: LabelDistribution, metric: Metric | str = "ap") -> 
     distribution
         Of grades.
     metric
-        AP, uncut, or its name: its convention says from which grade on an item is relevant, y_i = 1.
+        AP or its name: its convention says from which grade on an item is relevant, y_i = 1, and what AP@k
+        has in place of sum(y).
 
     Examples
     --------
@@ -47,10 +48,10 @@ def pair_means(distribution: LabelDistribution, metric: Metric | str = "ap") -> 
 
 
 def average_precision(metric: Metric | str) -> Metric:
-    """Give the metric; refuse any but AP of the whole list."""
+    """Give the metric; refuse any but AP."""
     chosen = read_metric(metric)
-    if chosen.name != "ap" or getattr(chosen, "k", None) is not None:
-        raise ParameterError("metric", str(chosen), "ap, uncut")
+    if chosen.name != "ap":
+        raise ParameterError("metric", str(chosen), "ap")
     return chosen
 
 

@@ -11,29 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from concordant import decoders
-from concordant.exceptions import ParameterError
+from concordant.exceptions import ConcordantError
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import Label, LabelDistribution
-from concordant.surrogates.pairwise import Preorder
-from concordant.theory.combination import Combination
-from concordant.theory.exact.enclosure import Number, sign, text
-from concordant.theory.exact.labels import read
+from concordant.theory.combination import Combination, misfit
+from concordant.theory.exact.enclosure import Enclosure, Number, sign, text
 from concordant.theory.exact.pair_targets import expected_pair_targets
-from concordant.theory.exact.pairs import expected_pairs
-from concordant.theory.exact.stationary import UNITS, Pinned, is_minimiser, pinned
-from concordant.theory.exact.targets import expected_targets
+from concordant.theory.exact.stationary import pinned, verdict_of
 from concordant.theory.exact.values import Order, best_value, compatible_orders, mean_value, regret
-from concordant.theory.kinds import PairSquared, described
-from concordant.theory.search.expected import read_by
+from concordant.theory.kinds import PairSquared
+from concordant.theory.search.checking import is_distribution, told_alike
 from concordant.theory.search.hunt import MOST_LABELS, Candidate, Finding
+from concordant.theory.search.pair_decoding import decoded_places
+from concordant.theory.search.patterns import written_order
+from concordant.theory.search.sentences import PLACES, sentences
 from concordant.theory.search.shrink import shrunk
 from concordant.theory.search.trial import Trial
 from concordant.theory.spaces import written
 
 __all__ = ["Counterexample", "first_verified"]
 
-PLACES = "places"  # unit of scores that are decoded places, negated
+WIDTH = 110
 ATTEMPTS = 12  # mixtures of each number of labels that are pinned, at most, for each that was found
 SOURCES = 2  # found mixtures of each number of labels that are shrunk, at most
 
@@ -105,16 +103,36 @@ class Counterexample:
         return LabelDistribution(self.labels, probs, Queries.from_sizes([self.n_items]))
 
     def verify(self) -> bool:
-        """Check it from scratch, in exact arithmetic: probabilities, minimiser, and what is lost."""
-        proper = sum(self.probs) == 1 and all(prob > 0 for prob in self.probs)
-        return proper and self.minimises() and sign(self.regret) == 1
+        """Check it from scratch, in exact arithmetic: labels, probabilities, minimiser, and what is lost.
+
+        False where anything is not as it is said to be, or not known to be. Labels are of the combination's
+        space (grades whole, preferences of weight 1 and without a cycle), and the library tells the surrogate
+        of them what is reckoned with. What is lost is averaged over ties, whatever the metric's convention.
+        """
+        try:
+            return self.well_formed() and self.minimises() and sign(self.regret) == 1
+        except ConcordantError:
+            return False
+
+    def well_formed(self) -> bool:
+        """Tell whether it is a distribution of labels that the combination reads, and scores of its items."""
+        one = self.combination
+        return (
+            not misfit(one)
+            and is_distribution(one, self.labels, self.probs)
+            and len(self.scores) == len(self.labels[0])
+            and all(isinstance(score, (Fraction, int, Enclosure)) for score in self.scores)
+            and told_alike(one, self.labels)
+        )
 
     def minimises(self) -> bool:
         """Tell whether the scores minimise the expected surrogate; of pairs, whether they are decoded."""
-        one = self.combination
+        one, given = self.combination, (self.labels, self.probs)
         if isinstance(one.surrogate, PairSquared):
-            return tuple(self.scores) == decoded_places(one, self.labels, self.probs)
-        return is_minimiser(one.metric, one.surrogate, self.labels, self.probs, self.scores, self.unit)
+            own = type(one.surrogate) is PairSquared and self.unit == PLACES
+            return own and tuple(self.scores) == decoded_places(one, *given)
+        found = verdict_of(one.metric, one.surrogate, *given, self.scores, self.unit)
+        return found is not None and (found.unique or not self.unique)
 
     def to_dict(self) -> dict[str, Any]:
         """Give what is needed to check it as plain values."""
@@ -124,9 +142,9 @@ class Counterexample:
             "scores": [text(score) for score in self.scores],
             "unit": self.unit,
             "unique": self.unique,
-            "decoded": written_orders(self.decoded),
+            "decoded": [written_order(order) for order in self.decoded],
             "value": text(self.value),
-            "best": written_orders(self.best),
+            "best": [written_order(order) for order in self.best],
             "best_value": text(self.best_value),
             "regret": text(self.regret),
             "however_ties_are_broken": self.certain,
@@ -137,69 +155,17 @@ class Counterexample:
         return f"Counterexample({self.combination}: {mixture}, regret {text(self.regret)})"
 
     def __str__(self) -> str:
-        widest = max(len(written(label)) for label in self.labels)
-        rows = zip(self.labels, self.probs, strict=True)
-        return "\n".join(
-            [
-                f"{self.n_items} items, numbered from 1; the label is",
-                *(f"  {written(label):<{widest}}  with probability {prob}" for label, prob in rows),
-                *self.summed_up(),
-                textwrap.fill(self.minimum(), 110),
-                *self.told(),
-                f"Lost: {text(self.regret)}{'' if self.certain else ', on average over the ties'}.",
-            ]
-        )
+        rows = (textwrap.fill(line, WIDTH, subsequent_indent=indent(line)) for line in self.lines())
+        return "\n".join(rows)
 
-    def summed_up(self) -> list[str]:
-        """Say what the surrogate is told on average, where that is all it depends on."""
-        one, labels = self.combination, self.labels
-        if isinstance(one.surrogate, Preorder):
-            weights = expected_pairs(one.metric, one.surrogate, [read(label) for label in labels], self.probs)
-            terms = (f"{text(w)} phi(s_{i + 1} - s_{j + 1})" for (i, j), w in sorted(weights.items()))
-            return [textwrap.fill(f"The expected loss is {' + '.join(terms)}.", 110)]
-        if one.surrogate.reads != "targets":
-            return []
-        means = expected_targets(one.metric, labels, self.probs)
-        return [f"The expected targets are {', '.join(map(text, means))}."]
-
-    def minimum(self) -> str:
-        """Say where the minimum is, and how that is seen."""
-        listed = ", ".join(text(score) for score in self.scores)
-        if self.unit == PLACES:
-            return f"Expected pair targets, decoded by {self.combination.decoder}: {self.reason}"
-        only = "only " if self.unique else ""
-        where = f"is least {only}at {UNITS[self.unit]} = {listed}"
-        alone = " (or those plus a constant)" if self.unique and self.unit == "scores" else ""
-        return f"The expected {described(self.combination.surrogate)} loss {where}{alone}: {self.reason}."
-
-    def told(self) -> list[str]:
-        """Say what the decoded and the best order are worth."""
-        name, way = str(self.combination.metric), "It" if self.unit == PLACES else "Sorting"
-        return [
-            f"{way} gives {listing(self.decoded)}: expected {name} {text(self.value)}.",
-            f"Best is {listing(self.best)}: expected {name} {text(self.best_value)}.",
-        ]
+    def lines(self) -> list[str]:
+        """Give what is to be said, one sentence or label each, however long."""
+        return list(sentences(self))
 
 
-def written_orders(orders: Iterable[Order]) -> list[str]:
-    """Write orders, items counted from 1."""
-    return [">".join(str(item + 1) for item in order) for order in orders]
-
-
-def listing(orders: Sequence[Order], most: int = 4) -> str:
-    """Write a few orders, and how many more there are."""
-    shown = ", ".join(written_orders(orders[:most]))
-    return shown if len(orders) <= most else f"{shown} and {len(orders) - most} more"
-
-
-def decoded_places(
-    one: Combination, labels: Sequence[Label], probs: Sequence[Fraction]
-) -> tuple[Fraction, ...]:
-    """Give the places of the decoded order, negated, from the exact expectations of the pair targets."""
-    u = expected_pair_targets(one.metric, labels, probs)
-    decode = decoders.average_precision if one.metric.name == "ap" else decoders.feedback_arc
-    order = decode([[float(entry) for entry in row] for row in u], method=one.decoder)
-    return tuple(Fraction(-int(place)) for place in order.positions)
+def indent(line: str) -> str:
+    """Give the spaces with which a line begins."""
+    return line[: len(line) - len(line.lstrip())]
 
 
 def first_verified(trial: Trial, finding: Finding) -> Counterexample | None:
@@ -208,19 +174,28 @@ def first_verified(trial: Trial, finding: Finding) -> Counterexample | None:
     One whose minimiser is proven to be the only one comes first.
     """
     spare = None
+    if not has_exact_values(trial):
+        return None
     for source in few_of_each_size(finding.candidates, SOURCES):
         if spare is not None and len(source.chosen) > MOST_LABELS:
             break
         for candidate in few_of_each_size(shrunk(trial, source), ATTEMPTS):
-            try:
-                found = made_exact(trial, candidate)
-                verified = found is not None and found.verify()
-            except ParameterError:  # a convention that has no exact values
-                return None
-            if verified and found is not None and found.unique:
+            found = made_exact(trial, candidate)
+            if found is None or not found.verify():
+                continue
+            if found.unique:
                 return found
-            spare = spare or (found if verified else None)
+            spare = spare or found
     return spare
+
+
+def has_exact_values(trial: Trial) -> bool:
+    """Tell whether the metric has: not by functions of the caller's, nor as a class of the caller's."""
+    try:
+        best_value(trial.one.metric, trial.labels[-1:], (Fraction(1),))
+    except ConcordantError:
+        return False
+    return True
 
 
 def few_of_each_size(candidates: Iterable[Candidate], most: int) -> Iterator[Candidate]:
@@ -238,23 +213,14 @@ def made_exact(trial: Trial, candidate: Candidate) -> Counterexample | None:
     labels = tuple(trial.labels[number] for number in candidate.chosen)
     probs = tuple(Fraction(count, parts) for count in candidate.counts)
     if isinstance(one.surrogate, PairSquared):
-        places = decoded_places(one, labels, probs)
-        return Counterexample(one, labels, probs, places, PLACES, True, described_pairs(one, labels, probs))
-    if not told_alike(trial, candidate):
+        places, reason = decoded_places(one, labels, probs), described_pairs(one, labels, probs)
+        return None if places is None else Counterexample(one, labels, probs, places, PLACES, True, reason)
+    if not told_alike(one, labels):
         return None
-    found: Pinned | None = pinned(one.metric, one.surrogate, labels, probs, np.array(candidate.scores))
+    found = pinned(one.metric, one.surrogate, labels, probs, np.array(candidate.scores))
     if found is None:
         return None
     return Counterexample(one, labels, found.probs, found.scores, found.unit, found.unique, found.reason)
-
-
-def told_alike(trial: Trial, candidate: Candidate) -> bool:
-    """Tell whether these labels alone would be told to the surrogate as they are among all labels.
-
-    They are not where pd is read from grades, and no label has three of them.
-    """
-    labels = [trial.labels[number] for number in candidate.chosen]
-    return bool((read_by(trial.one, labels) == trial.table[list(candidate.chosen)]).all())
 
 
 def described_pairs(one: Combination, labels: Sequence[Label], probs: Sequence[Fraction]) -> str:

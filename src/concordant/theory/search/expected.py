@@ -19,7 +19,7 @@ from concordant.types import BoolArray, FloatArray, IntArray
 __all__ = ["Mixtures", "Reached", "minimisers", "read_by"]
 
 ROUNDS = (10, 20, 40)  # Newton steps; after each round the mixtures that are left
-FARTHEST = 1.0  # a step moves no score by more
+FARTHEST = 1.0  # the first step moves no score by more, each further one by twice as much
 DAMPING = 1e-10  # of the largest curvature: the least that a step reckons with
 HALVINGS = 40
 TINY = 1e-300
@@ -150,23 +150,23 @@ def stepped(
     """Take Newton steps: the scores, their values, and which have settled, or do not move any more."""
     values, grad = expected.value_and_grad(scores)
     done = np.zeros(len(scores), dtype=bool)
-    for _ in range(most):
+    for taken in range(most):
         done |= np.abs(grad).max(axis=1) <= FLAT * steepest
         if done.all():
             break
-        step = newton_step(expected.hessian(scores), grad, steepest)
+        step = newton_step(expected.hessian(scores), grad, steepest, FARTHEST * 2.0**taken)
         scores, values, grad, advanced = searched(expected, scores, step, values, grad)
         done |= ~advanced
     return scores, values, np.abs(grad).max(axis=1) <= SETTLED * steepest, done
 
 
-def newton_step(hessian: FloatArray, grad: FloatArray, steepest: FloatArray) -> FloatArray:
-    """Give the damped Newton step, no score moved by more than `FARTHEST`."""
+def newton_step(hessian: FloatArray, grad: FloatArray, steepest: FloatArray, farthest: float) -> FloatArray:
+    """Give the damped Newton step, no score moved by more than `farthest`."""
     bends, ways = np.linalg.eigh(hessian)
     least = DAMPING * np.maximum(bends[:, -1], 1e-6 * steepest)[:, None]
     step = -np.einsum("bij,bj->bi", ways, np.einsum("bij,bi->bj", ways, grad) / np.maximum(bends, least))
     longest = np.abs(step).max(axis=1, keepdims=True)
-    return np.asarray(step * np.minimum(1.0, FARTHEST / np.maximum(longest, TINY)))
+    return np.asarray(step * np.minimum(1.0, farthest / np.maximum(longest, TINY)))
 
 
 def searched(

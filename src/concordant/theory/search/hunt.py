@@ -25,7 +25,6 @@ __all__ = [
     "dense",
     "hunt",
     "sparse",
-    "spread",
 ]
 
 LOST = 1e-6  # of the spread of the values: a regret above it is no rounding error
@@ -33,6 +32,7 @@ MOST_LABELS = 4  # of a sparse mixture
 MOST_PARTS = 6  # largest whole number that a probability is made of
 MANY_LABELS, MANY_PARTS = 12, 1000  # of a dense mixture
 CLIMBERS = 24  # mixtures that ascend together
+BLOCK = 2000  # dense mixtures drawn together
 KEPT = 300  # mixtures that are remembered
 
 
@@ -82,7 +82,7 @@ class Finding:
     tried
         Distributions whose minimiser was decoded.
     worst
-        Largest regret among them.
+        Largest regret among them; 0 where there is none beyond rounding.
     unsettled
         How many were left out, since no minimiser was found.
     candidates
@@ -134,8 +134,9 @@ def hunt(trial: Trial, budget: int, rng: np.random.Generator) -> Finding:
     one_of_each = np.arange(n_labels)[:, None].repeat(MOST_LABELS, axis=1)
     few.note(Tables(one_of_each, np.eye(1, MOST_LABELS, dtype=int).repeat(n_labels, axis=0)))
     few.note(sparse(n_labels, max(budget // 2, CLIMBERS), rng))
-    many.note(dense(n_labels, max(budget // 4, 1), rng))
-    while few.tried + many.tried < budget:
+    for first in range(0, max(budget // 4, 1), BLOCK):  # a draw among all labels, so not all at once
+        many.note(dense(n_labels, min(max(budget // 4, 1) - first, BLOCK), rng))
+    while few.seen + many.seen < budget:
         few.note(neighbours(few.tables.take(slice(CLIMBERS)), n_labels, rng))
     return few.finding().and_also(many.finding())
 
@@ -152,26 +153,26 @@ class Log:
     def note(self, tables: Tables) -> None:
         """Try mixtures; keep the worst few hundred of all."""
         found = self.trial.outcomes(tables.mixtures)
-        self.tried += len(found.settled)
+        self.tried += int(found.settled.sum())
         self.unsettled += int((~found.settled).sum())
         both = Tables(*(np.concatenate(pair) for pair in zip(self.tables, tables, strict=True)))
         outcomes = joined((self.outcomes, found))
-        kept = np.lexsort((-outcomes.regrets, ~outcomes.settled))[:KEPT]
+        kept = np.lexsort((-outcomes.regrets.round(9), ~outcomes.settled))[:KEPT]
         self.tables, self.outcomes = both.take(kept), outcomes.take(kept)
+
+    @property
+    def seen(self) -> int:
+        """Mixtures looked at."""
+        return self.tried + self.unsettled
 
     def finding(self) -> Finding:
         """Those that fail."""
         regrets, least, scores, settled = self.outcomes
-        lost = settled & (regrets > LOST * spread(self.trial))
-        certain = least > LOST * spread(self.trial)
+        lost = settled & (regrets > LOST * self.trial.spread)
+        certain = least > LOST * self.trial.spread
         rows = zip(*(part[lost] for part in (*self.tables, regrets, scores, certain)), strict=True)
-        worst = float(regrets[settled].max(initial=0.0))
+        worst = float(regrets[lost].max(initial=0.0))
         return Finding(self.tried, worst, self.unsettled, tuple(candidate(*row) for row in rows))
-
-
-def spread(trial: Trial) -> float:
-    """Give how much two orders can differ: the measure of regret."""
-    return float((trial.values.max(axis=1) - trial.values.min(axis=1)).max(initial=0.0)) or 1.0
 
 
 def candidate(

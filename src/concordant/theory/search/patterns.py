@@ -11,15 +11,13 @@ A pattern is a tuple of blocks of items, best block first; the items of a block 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from concordant.metrics.metric import Metric
 from concordant.supervision.synthetic.distribution import Label
-from concordant.theory.exact.enclosure import Number, high, low
 from concordant.theory.exact.labels import ExactLabel, read
-from concordant.theory.exact.values import Order, expected_value, order_value
+from concordant.theory.exact.values import Order, best_orders, order_value
 
 __all__ = [
     "Pattern",
@@ -28,9 +26,8 @@ __all__ = [
     "coarsest",
     "compatible",
     "every_pattern",
-    "expected_values",
-    "optimal",
     "refutations",
+    "written_order",
     "written_orders",
     "written_pattern",
 ]
@@ -79,6 +76,15 @@ def written_pattern(pattern: Pattern) -> str:
     return ">".join(f"{{{block}}}" if "," in block else block for block in blocks)
 
 
+def written_order(order: Order) -> str:
+    """Write an order, items counted from 1.
+
+    >>> written_order((2, 0, 1))
+    '3>1>2'
+    """
+    return written_pattern(tuple((item,) for item in order))
+
+
 def written_orders(orders: Collection[Order]) -> str:
     """Write a set of orders by the coarsest patterns that allow no other.
 
@@ -108,25 +114,9 @@ class Refutation(NamedTuple):
     label: Label | None
 
 
-def expected_values(
-    metric: Metric, labels: Sequence[Label], probs: Sequence[Fraction]
-) -> dict[Order, Number]:
-    """Give the expected value of every order."""
-    seen = tuple(map(read, labels))
-    orders = itertools.permutations(range(seen[0].n_items))
-    return {order: expected_value(metric, seen, probs, order) for order in orders}
-
-
-def optimal(metric: Metric, values: Mapping[Order, Number]) -> list[Order]:
-    """Give the orders that are not proven worse than another: where values are fractions, the best."""
-    way = 1 if metric.greater_is_better else -1
-    least = max(low(way * value) for value in values.values())
-    return sorted(order for order, value in values.items() if high(way * value) >= least)
-
-
 def best_for(metric: Metric, label: ExactLabel, orders: Iterable[Order]) -> list[Order]:
     """Give those of the orders that are best for a label."""
-    return optimal(metric, {order: order_value(metric, label, order) for order in orders})
+    return best_orders(metric, {order: order_value(metric, label, order) for order in orders})
 
 
 def refutations(metric: Metric, best: Sequence[Order], labels: Sequence[Label]) -> Iterator[Refutation]:

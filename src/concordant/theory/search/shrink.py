@@ -10,8 +10,10 @@ import numpy as np
 
 from concordant.supervision.labels import Permutations, Preferences
 from concordant.supervision.synthetic.distribution import Label
-from concordant.theory.search.hunt import LOST, MOST_LABELS, Candidate, Tables, candidate, sparse, spread
+from concordant.theory.kinds import PairSquared
+from concordant.theory.search.hunt import LOST, MOST_LABELS, Candidate, Tables, candidate, sparse
 from concordant.theory.search.trial import Trial
+from concordant.theory.spaces import written
 
 __all__ = ["shrunk"]
 
@@ -24,14 +26,41 @@ Options: TypeAlias = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 def shrunk(trial: Trial, found: Candidate) -> Iterator[Candidate]:
     """Give mixtures of the same labels, or fewer and smaller ones, that fail too; the simplest first."""
-    wanted = LOST * spread(trial)
+    wanted = LOST * trial.spread
     few = pruned(trial, found, wanted)
     options = list(simpler(lightened(trial, few, wanted).chosen)) if len(few.chosen) <= MOST_LABELS else []
     kept = failing(trial, options, max(wanted, found.regret / 100.0))
-    # What is lost whatever the ties convinces more than what is lost on average over them.
-    kept.sort(key=lambda one: (not one.certain, len(one.chosen), sum(one.counts), -one.regret))
-    yield from kept
+    # What is lost whatever the ties convinces more than what is lost on average over them. Rounded, and with
+    # items numbered in one way, so that the last digits of a machine do not decide which one is shown.
+    named = [renumbered(trial, one) for one in kept]
+    named.sort(
+        key=lambda one: (not one.certain, len(one.chosen), sum(one.counts), -round(one.regret, 9), one.chosen)
+    )
+    yield from dict.fromkeys(named)
     yield found
+
+
+def renumbered(trial: Trial, one: Candidate) -> Candidate:
+    """Give the same mixture with its items numbered so that its labels, the likeliest first, come first.
+
+    Metrics and surrogates do not see how items are numbered; decoders of pairs break ties by it.
+    """
+    if isinstance(trial.one.surrogate, PairSquared):
+        return one
+    options = []
+    for order in itertools.permutations(range(trial.n_items)):
+        numbers = [trial.numbers[written(renamed(trial.labels[label], order))] for label in one.chosen]
+        parts = sorted(zip((-count for count in one.counts), numbers, strict=True))
+        options.append((parts, tuple(round(one.scores[item], 12) for item in order)))
+    parts, scores = min(options)
+    chosen, counts = tuple(number for _, number in parts), tuple(-count for count, _ in parts)
+    return Candidate(chosen, counts, one.regret, one.certain, scores)
+
+
+def renamed(label: Label, order: tuple[int, ...]) -> Label:
+    """Give what a label says with item order[k] as item k."""
+    rows = np.array(order)
+    return label.take(rows) if isinstance(label, (Preferences, Permutations)) else label[rows]
 
 
 def failing(trial: Trial, options: Options, wanted: float) -> list[Candidate]:
@@ -40,7 +69,7 @@ def failing(trial: Trial, options: Options, wanted: float) -> list[Candidate]:
         return []
     outcomes = trial.outcomes(padded(options).mixtures)
     lost = outcomes.settled & (outcomes.regrets > wanted)
-    certain = outcomes.least > LOST * spread(trial)
+    certain = outcomes.least > LOST * trial.spread
     return [
         candidate(np.array(options[row][0]), np.array(options[row][1]), regret, scores, sure)
         for row, regret, scores, sure in zip(

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from concordant import decoders
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import LabelDistribution, tile
 from concordant.surrogates.surrogate import Surrogate
@@ -24,13 +23,14 @@ from concordant.theory.conditions import net_means, pair_means
 from concordant.theory.kinds import PairSquared
 from concordant.theory.lowrank import every_order
 from concordant.theory.search.expected import Mixtures, Reached, minimisers, read_by
+from concordant.theory.search.pair_decoding import places_in_doubles
 from concordant.theory.spaces import every_label, written
 from concordant.types import BoolArray, FloatArray
 
 __all__ = ["Outcomes", "Trial", "joined"]
 
-TIED = 1e-7  # scores nearer than this share of the largest count as equal
-EQUAL = 1e-8  # and those nearer than this, as what a minimisation may be off by
+TIED = 1e-7  # scores nearer than this share of their largest difference count as equal
+NOISE = 1e-9  # and those nearer than this share of the largest difference of all mixtures
 BLOCK = 4000  # mixtures evaluated together
 
 
@@ -113,6 +113,11 @@ class Trial:
         """Number of each label, by how it is written."""
         return {written(label): number for number, label in enumerate(self.labels)}
 
+    @functools.cached_property
+    def spread(self) -> float:
+        """How much two orders differ at most: the measure of regret; 0 where no order matters."""
+        return float(np.ptp(self.values, axis=1).max(initial=0.0))
+
     @property
     def quick(self) -> bool:
         """Whether minimisers of many mixtures are found together."""
@@ -139,7 +144,8 @@ class Trial:
 
     def allowed(self, scores: FloatArray) -> BoolArray:
         """Which orders the scores allow."""
-        slack = np.maximum(TIED * np.abs(scores).max(axis=1), EQUAL)[:, None, None]
+        apart = np.ptp(scores, axis=1)
+        slack = np.maximum(TIED * apart, NOISE * apart.max(initial=0.0))[:, None, None]
         held: BoolArray = (np.diff(scores[:, self.orders], axis=2) <= slack).all(axis=2)
         return held
 
@@ -167,8 +173,7 @@ class Trial:
 
     def decoded(self, mixtures: Mixtures) -> Reached:
         """Places of the items in the decoded order of the expected pair targets, negated."""
-        decode = decoders.average_precision if self.one.metric.name == "ap" else decoders.feedback_arc
-        found = [decode(u, method=self.one.decoder).positions for u in mixtures.mean(self.table)]
+        found = [places_in_doubles(self.one, u) for u in mixtures.mean(self.table)]
         scores = -np.stack(found).astype(np.float64)
         return Reached(scores, np.zeros(len(scores)), np.ones(len(scores), dtype=bool))
 
