@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-core  ## set up, then show metrics, regret and conventi
 	$(BIN)/concordant demo
 
 test: $(VENV)/.installed-test  ## set up, then run every test and doctest
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto $(TESTS)
 
 lint: $(VENV)/.installed-lint  ## ruff and mypy
 	$(BIN)/ruff check .
