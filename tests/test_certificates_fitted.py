@@ -16,10 +16,13 @@ from sklearn.base import clone
 
 import concordant as cc
 from concordant import GuaranteeWarning, LinearRanker, LinearRankerCV, MaxMarginRanker, PairRanker, Queries
-from concordant.exceptions import ParameterError
+from concordant.decoders.average_precision import DYNAMIC_ITEMS as AP_ITEMS
+from concordant.decoders.components import DYNAMIC_ITEMS as PD_ITEMS
+from concordant.exceptions import NonFiniteError, NoRegretBoundError, ParameterError, UnknownNameError
 from concordant.metrics.standardization import usable_targets
 from concordant.rankers.claim import claimed, knowingly, label_space
 from concordant.surrogates import (
+    Duchi,
     ListwiseHinge,
     Pairwise,
     PositionHinge,
@@ -36,6 +39,7 @@ from concordant.theory.regret import regret
 GRADES = cc.synthetic.grades(n_queries=60, n_items=(2, 7), n_features=4, seed=0)
 VOTES = cc.synthetic.preferences(n_queries=60, n_items=5, n_features=4, seed=1)
 ORDERS = cc.synthetic.permutations(n_queries=60, n_items=4, n_features=4, seed=2)
+LONG = cc.synthetic.grades(n_queries=15, n_items=(2, AP_ITEMS + 10), n_features=4, seed=3)
 CV = {"alphas": [1.0, 0.1], "cv": 3}
 HINGE = Preorder("pairs", margin="hinge")
 
@@ -82,7 +86,9 @@ CASES = {
         "position_hinge",
         "by position_hinge optimises ndcg",
     ),
-    "pd of votes": Case(LinearRanker("pd"), VOTES, "refuted", "low_noise", MISSED, "assume='low_noise' says"),
+    "pd of votes": Case(
+        LinearRanker("pd"), VOTES, "refuted", "low_noise", "This was neither", "assume='P_f' says"
+    ),
     "pd, assumed": Case(
         LinearRanker("pd", assume="low_noise"), VOTES, "refuted", "low_noise", "low_noise: maj"
     ),
@@ -131,7 +137,7 @@ CASES = {
         "refuted",
         "P_reinforce",
         MISSED,
-        "decoder='auto' always",
+        "decoder='auto' wherever it proves its order best",
     ),
     "pairs, beam": Case(
         PairRanker("ap", decoder="beam"),
@@ -140,6 +146,13 @@ CASES = {
         "proven_decode",
         "Decoded.proven",
         "proven_decode",
+    ),
+    "pairs, ap of long lists": Case(
+        PairRanker("ap"),
+        LONG,
+        "proven",
+        "proven_decode",
+        "the labels, on queries whose order the decoder proves",
     ),
     "pairs, pd": Case(PairRanker("pd"), VOTES, "proven", EVERY, "pd on preferences, pairs, auto: proven."),
     "pairs, edges": Case(
@@ -287,6 +300,133 @@ def test_the_decoder_may_be_changed_without_a_word():
     assert model.set_params(decoder="auto").certificate_.status == "proven"
 
 
+# ---------------------------------------------------------------- decodes that may not be proven
+
+
+def items(n, metric="pd"):
+    """A query of so many items, each of three grades; of preferences for pd."""
+    rng = np.random.default_rng(n)
+    y = np.arange(n) % 3
+    better, worse = np.nonzero(y[:, None] > y)
+    return rng.normal(size=(n, 3)), y if metric == "ap" else cc.Preferences(better, worse, n)
+
+
+@pytest.mark.parametrize(("metric", "limit"), [("ap", AP_ITEMS), ("pd", PD_ITEMS)])
+def test_long_lists_rest_on_the_proof_of_the_decode(metric, limit):
+    models = [PairRanker(metric).fit(*items(n, metric)) for n in (limit, limit + 1)]
+    assert [model.basis_ for model in models] == [EVERY, "proven_decode"]
+    assert [model.certificate_.status for model in models] == ["proven", "proven"]
+    assert [model.certificate_.holds_under for model in models] == [(), ("proven_decode",)]
+    short, long = (text_of(model.certificate_) for model in models)
+    proven = "on queries whose order the decoder proves best (`Decoded.proven`)"
+    assert proven not in short
+    assert f"for every distribution of the labels, {proven}." in long
+    assert f"The longest query here has {limit + 1} items." in long
+    assert f"off its best {proven}." in long
+    assert "assumed nor tested" not in long
+    assert json.loads(models[1].certificate_.to_json())["condition"] == "proven_decode"
+
+
+@pytest.mark.parametrize("decoder", ["auto", "borda"])
+def test_two_grades_need_no_proof(decoder):
+    """No majority cycle: any number of items; the transfer is for the best order of the pair scores."""
+    X, _ = items(PD_ITEMS + 4)
+    model = PairRanker("pd", decoder=decoder).fit(X, np.arange(len(X)) % 2)
+    assert (model.basis_, model.certificate_.holds_under) == (EVERY, ())
+    assert ("off its best on queries whose order" in text_of(model.certificate_)) == (decoder == "auto")
+
+
+# ---------------------------------------------------------------- words
+
+
+def warning_of(model, data):
+    """The one warning of a fit."""
+    _, caught = told(lambda: clone(model).fit(data.X, data.y, qid=data.qid))
+    (one,) = caught
+    return str(one.message)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "asked"),
+    [
+        (LinearRanker("pd"), GRADES, "cc.certify('pd', model.surrogate_, labels='grades')"),
+        (LinearRanker("pd"), VOTES, "cc.certify('pd', model.surrogate_)"),
+        (LinearRanker("err"), GRADES, "cc.certify('err', model.surrogate_, labels='grades')"),
+        (LinearRanker("ap"), GRADES, "cc.certify('ap', model.surrogate_)"),
+        (MaxMarginRanker("ap", "pairwise"), GRADES, "cc.certify('ap', model.surrogate_, labels='grades')"),
+        (LinearRanker("ndcg", "preorder"), GRADES, "cc.certify('ndcg', model.surrogate_)"),
+        (PairRanker("pd", decoder="borda"), GRADES, "cc.certify('pd', 'pairs', 'borda', labels='grades')"),
+        (PairRanker("pd", decoder="borda"), VOTES, "cc.certify('pd', 'pairs', 'borda')"),
+    ],
+    ids=str,
+)
+def test_warnings_ask_about_the_labels_at_hand(model, data, asked):
+    assert f" and {asked} tell more" in warning_of(model, data)
+    with knowingly():
+        fitted = clone(model).fit(data.X, data.y, qid=data.qid)
+    call = asked.removesuffix(")") + ", budget=0)"
+    answer = eval(call, {"cc": cc, "model": fitted})  # noqa: S307
+    given = fitted.certificate_
+    assert (answer.combination.space, answer.status) == (given.sample.space, given.status)
+
+
+@pytest.mark.parametrize("metric", ["pd", "wpd"])
+def test_all_conditions_are_named_and_the_weaker_one_is_offered(metric):
+    text = warning_of(LinearRanker(metric), VOTES)
+    assert "only under low_noise or P_f (low_noise implies P_f); assume='P_f' says that you know" in text
+    told_of = text_of(CASES["pd, P_f"].fitted().certificate_)
+    assert "low_noise" not in told_of
+    with knowingly():
+        open_one = text_of(CASES["pd of votes"].fitted().certificate_)
+    assert "nor tested; it is consistent under P_f, too: the majority prefers" in open_one
+
+
+@every_case
+def test_no_capital_follows_a_colon(name):
+    _, caught = told(CASES[name].fitted)
+    for one in caught:
+        assert not re.search(r": [A-Z][a-z ]", str(one.message))
+
+
+def test_a_condition_of_pairs_serves_no_items():
+    with pytest.raises(
+        ParameterError, match=r"P_DAG serves no scores of items, PairRanker\(decoder='edge-del"
+    ):
+        LinearRanker("pd", assume="P_DAG").fit(VOTES.X, VOTES.y, qid=VOTES.qid)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("precision", 1.0), "; rounding kept the solver from getting closer"),
+        (("precision", None), "; rounding, or a corner of the loss, kept the solver from getting closer"),
+        (("interrupt", 1.0), "; Ctrl-C ended the work before its tolerance"),
+        (("callback", 1.0), "; the callback ended the work before its tolerance"),
+    ],
+)
+def test_what_ended_the_work_is_told(given, said):
+    stopped_by, gap = given
+    known = CASES["ndcg"].fitted().certificate_.optimality
+    short = replace(known, converged=False, stopped_by=stopped_by, gap=gap)
+    assert str(short).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("loss", "summed"),
+    [
+        (PositionHinge(), "error of pairs, summed over a query's pairs of different grades, of new ones"),
+        (PositionHinge("pairs"), "error of pairs, averaged over a query's pairs of different grades, of new"),
+        (PositionHinge("all_pairs"), "different grades, over the number of all its pairs, of new ones"),
+        (HINGE, "0-1 error of pairs of new ones"),
+    ],
+    ids=str,
+)
+def test_what_a_pairwise_risk_adds_up(loss, summed):
+    with knowingly():
+        given = MaxMarginRanker("ap", loss).fit(GRADES.X, GRADES.y, qid=GRADES.qid).certificate_
+    assert summed in text_of(given)
+
+
 # ---------------------------------------------------------------- labels
 
 
@@ -315,6 +455,21 @@ def test_the_catalogue_and_the_standardization_agree(metric, highest):
         assert claim.condition == basis
 
 
+@pytest.mark.parametrize("least", [0.5, 1, 2, 3])
+def test_relevance_may_begin_anywhere(least):
+    """The catalogue reads it as 0 and 1; what the metric calls relevant changes no guarantee."""
+    name = f"[relevant_from={least}]"
+    for model, status in ((PairRanker("ap"), "proven"), (LinearRanker("p@2"), "proven")):
+        metric = f"{model.metric}{name}"
+        given = clone(model).set_params(metric=metric).fit(GRADES.X, GRADES.y, qid=GRADES.qid).certificate_
+        assert (given.status, given.condition, given.claim.metric) == (status, EVERY, cc.metric(metric))
+    text = warning_of(LinearRanker(f"ap{name}"), GRADES)
+    assert "only under P_reinforce; assume='P_reinforce' says" in text
+    asked = cc.metric(f"ap{name}" if least < 1 else "ap")
+    assert f"cc.certify('{asked}', model.surrogate_) tell more" in text
+    assert cc.certify(str(asked), "softmax", budget=0).status == "refuted"
+
+
 class Stubborn(Squared):
     """A loss of a user's own, of which no hash can be taken."""
 
@@ -322,9 +477,11 @@ class Stubborn(Squared):
     __hash__ = None
 
 
-def test_losses_of_ones_own_are_judged_by_their_facts():
-    model = LinearRanker("ndcg", Stubborn()).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
-    assert (model.certificate_.status, isinstance(model.surrogate_, Surrogate)) == ("proven", True)
+def test_nothing_is_claimed_of_losses_of_ones_own():
+    with pytest.warns(GuaranteeWarning, match="by stubborn optimises ndcg: nothing is shown of this loss"):
+        model = LinearRanker("ndcg", Stubborn()).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    assert (model.certificate_.status, isinstance(model.surrogate_, Surrogate)) == ("open", True)
+    assert model.certificate_.transfer is None
 
 
 # ---------------------------------------------------------------- regret
@@ -397,12 +554,101 @@ def test_the_regret_of_a_pair_ranker_is_bounded(metric):
     assert check_transfer(model.certificate_, np.array(of_loss), of_metric) > 0.01
 
 
+@pytest.mark.parametrize("metric", ["ap", "pd"])
+def test_the_loss_of_pairs_is_a_sum_and_the_objective_has_means(metric):
+    """By the definition of either, from the fitted pair scores."""
+    data = GRADES if metric == "ap" else VOTES
+    model = PairRanker(metric, alpha=0.25, fit_scale=False).fit(data.X, data.y, qid=data.qid)
+    text, means = text_of(model.certificate_), []
+    for u, rows in zip(model.predict_pairs(data.X, qid=data.qid), rows_of(data.qid), strict=True):
+        left, right = np.triu_indices(len(u), k=1)
+        if metric == "ap":
+            y = (data.y[rows] > 0).astype(float)
+            target = np.outer(y, y) / max(y.sum(), 1.0)
+            means.append((np.diag(u - target) ** 2).mean())
+        else:
+            target = net_of(data.y, rows)
+        means.append((((u - target)[left, right]) ** 2).mean())
+    weights = np.concatenate((model.coef_, model.diagonal_coef_))
+    objective = np.sum(means) / len(np.unique(data.qid)) + 0.125 * weights @ weights
+    assert model.certificate_.optimality.value == pytest.approx(objective, rel=1e-9)
+    summed = (
+        "its pairs and its items (the objective has their means)," if metric == "ap" else "its pairs (the"
+    )
+    assert f"Where the expected squared loss of a query, summed over {summed}" in text
+
+
+def rows_of(qid):
+    """Rows of each query."""
+    return [np.flatnonzero(qid == one) for one in np.unique(qid)]
+
+
+def net_of(votes, rows):
+    """a_ij - a_ji of a query's rows."""
+    net = np.zeros((len(rows), len(rows)))
+    place = {row: number for number, row in enumerate(rows)}
+    for better, worse, weight in zip(votes.better, votes.worse, votes.weights, strict=True):
+        if better in place:
+            net[place[better], place[worse]] += weight
+            net[place[worse], place[better]] -= weight
+    return net
+
+
+def test_a_regret_bound_that_says_nothing_is_called_so():
+    model = LinearRanker("auc").fit(LONG.X, LONG.y, qid=LONG.qid)
+    most = model.certificate_.regret_bound(0.01)
+    assert most > 1.0
+    assert (
+        f"auc is at most {most:.3g} off its best, which says nothing: it is never more than 1 off."
+        in text_of(model.certificate_)
+    )
+    for name in ("ndcg", "dcg, squared", "pairs, pd"):
+        assert "says nothing: it is never more" not in text_of(CASES[name].fitted().certificate_)
+    dcg = LinearRanker("dcg", "squared").fit(LONG.X, LONG.y, qid=LONG.qid).certificate_
+    assert dcg.regret_bound(10.0) > 1.0
+    assert "says nothing: it is" not in text_of(replace(dcg, sample=replace(dcg.sample, n_items=10**6)))
+
+
+@pytest.mark.parametrize("model", [LinearRanker("ndcg@10"), LinearRanker("p@1", "pairwise")], ids=str)
+def test_nothing_is_said_of_regret_where_labels_are_0(model):
+    with pytest.warns(UserWarning, match="nothing was learned"):
+        given = clone(model).fit(GRADES.X, 0.0 * GRADES.y, qid=GRADES.qid).certificate_
+    assert (given.transfer is not None, given.regret_bound(0.01)) == (True, 0.0)
+    assert "off its best" not in text_of(given)
+
+
 def test_low_noise_that_was_assumed_gives_a_bound():
-    known, other = (CASES[name].fitted().certificate_ for name in ("pd, assumed", "pd, P_f"))
+    with knowingly():
+        names = ("pd, assumed", "pd, P_f", "pd of votes")
+        known, other, unsaid = (CASES[name].fitted().certificate_ for name in names)
     assert known.regret_bound(0.01) > 0.0
-    assert other.transfer is None
-    with pytest.raises(ParameterError, match="a transfer is proven"):
-        other.regret_bound(0.01)
+    assert unsaid.transfer is other.transfer is None
+    assert unsaid.regret_bound(0.01, assume="low_noise") == known.regret_bound(0.01)
+    with pytest.raises(NoRegretBoundError, match=r"is proven for pd by pairwise \(refuted\)"):
+        unsaid.regret_bound(0.01)
+    for assume in (None, "low_noise"):  # f may be anything
+        with pytest.raises(NoRegretBoundError, match=r"is proven for pd by pairwise \(by f, under P_f\)"):
+            other.regret_bound(0.01, assume=assume)
+    with pytest.raises(UnknownNameError, match="unknown condition 'hope'"):
+        known.regret_bound(0.01, assume="hope")
+
+
+def test_where_no_regret_bound_is_proven():
+    with knowingly():
+        refuted, unread = (CASES[name].fitted().certificate_ for name in ("err", "orders for ndcg"))
+    with pytest.raises(
+        NoRegretBoundError, match=r"^no regret bound is proven for err by squared \(refuted\)"
+    ):
+        refuted.regret_bound(0.01)
+    with pytest.raises(NoRegretBoundError, match=r"for ndcg by plackett_luce \(open\)"):
+        unread.regret_bound(0.01)
+
+
+@pytest.mark.parametrize("name", ["ndcg", "dcg, squared", "pairs, ap"])
+@pytest.mark.parametrize("mass", [-1, float("nan"), [1.0, -1.0]])
+def test_a_mass_below_0_is_refused_needed_or_not(name, mass):
+    with pytest.raises(NonFiniteError, match="mass"):
+        CASES[name].fitted().certificate_.regret_bound(0.01, mass=mass)
 
 
 def test_weighted_labels_have_no_transfer():
@@ -410,7 +656,7 @@ def test_weighted_labels_have_no_transfer():
     plain, weighted = case.fitted(), case.fitted(sample_weight=1.0 + GRADES.y)
     assert plain.certificate_.transfer is not None
     assert weighted.certificate_.transfer is None
-    with pytest.raises(ParameterError, match="labels counted by sample_weight"):
+    with pytest.raises(NoRegretBoundError, match="labels counted by sample_weight"):
         weighted.certificate_.regret_bound(0.1)
     assert "right once weighted" in text_of(weighted.certificate_)
     heavy = case.fitted(query_weight=1.0 + GRADES.qid % 3).certificate_
@@ -471,8 +717,7 @@ def test_the_bound_holds_on_fresh_queries(fit_scale):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (LinearRanker("ndcg"), "no risk bound is known for this loss"),
-        (LinearRanker("ndcg", "preorder"), "no risk bound is known for this loss"),
+        (LinearRanker("ndcg", Duchi("cosh")), "a risk bound of duchi is known for the penalty 'square' only"),
         (PairRanker("ap"), "no risk bound is known for this loss"),
         (MaxMarginRanker("dcg"), "dcg has no largest loss"),
         (MaxMarginRanker("wpd"), "wpd has no largest loss"),

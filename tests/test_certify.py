@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 import concordant as cc
 import oracles
-from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.exceptions import NoRegretBoundError, ParameterError, UnknownNameError
 from concordant.metrics import metric
 from concordant.surrogates import Duchi, Pairwise, PlackettLuce, Preorder, Softmax, Squared
 from concordant.theory.combination import combination
@@ -185,11 +185,11 @@ def test_regret_bounds_are_those_of_the_transfer():
     assert certificate.regret_bound(0.04, n_items=5) == pytest.approx(
         2 * certificate.regret_bound(0.01, n_items=5)
     )
-    with pytest.raises(ParameterError, match="transfer is proven"):
+    with pytest.raises(NoRegretBoundError, match="no regret bound is proven for ap by squared"):
         cc.certify("ap", "squared", budget=0).regret_bound(0.1, n_items=5)
     preferences = cc.certify("pd", "squared", budget=0)
     assert preferences.regret_bound(0.1, n_items=5, assume="low_noise") > 0
-    with pytest.raises(ParameterError):
+    with pytest.raises(NoRegretBoundError):
         preferences.regret_bound(0.1, n_items=5)
 
 

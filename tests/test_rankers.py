@@ -557,7 +557,7 @@ def test_what_a_fit_rests_on(name):
 @pytest.mark.parametrize("metric", ["pd", "wpd"])
 def test_preferences(metric):
     votes = better_first(y, qid)
-    with pytest.warns(GuaranteeWarning, match="only under low_noise") as caught:
+    with pytest.warns(GuaranteeWarning, match="only under low_noise or P_f") as caught:
         model = LinearRanker(metric, **EXACT).fit(X, votes, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
     assert model.basis_ == "low_noise"

@@ -27,9 +27,10 @@ from concordant.supervision.readers.preflib import Profile
 from concordant.supervision.synthetic import LabelDistribution
 from concordant.theory.conditions import CONDITIONS, holds_on
 from concordant.theory.replicates import Replicates, bootstrap, calibrate, check
-from concordant.theory.replicates.bootstrap import band, resample
+from concordant.theory.replicates.bootstrap import band, bounded, resample
 from concordant.theory.replicates.checking import evidence_of
 from concordant.theory.replicates.evidence import Majorities, Verdict, a_cycle, no_long_cycle
+from concordant.theory.replicates.limits import Limits
 from concordant.theory.replicates.votes import to_votes
 
 NAMES = tuple(CONDITIONS)
@@ -111,9 +112,39 @@ def test_means_and_squares_by_definition(name):
         read = evidence(name, votes)
         np.testing.assert_allclose(read.means(weights), weights @ each, atol=SAME)
         np.testing.assert_allclose(read.squares(weights[0]) * read.reach**2, weights[0] @ each**2, atol=SAME)
-        ends = read.ends.tolist()
-        for reach, first, last in zip(read.reaches, ends[:-1], ends[1:], strict=True):
-            assert reach == pytest.approx(np.abs(each[:, first:last]).max(initial=0) or 1.0)
+        assert (np.abs(each) <= read.reach + SAME).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_reach_is_what_a_vote_can_do(name, n):
+    """Of all votes there are, with ties and items left out, one reaches it and none goes beyond."""
+    levels = range(2) if name == "P_reinforce" else range(n)
+    every = np.array([*itertools.product([*levels, np.nan], repeat=n)])
+    if name == "P_reinforce":
+        every = every[~np.isnan(every).any(axis=1)]
+    if name == "order_preserving":
+        every = np.array([*itertools.permutations(range(n))], dtype=float)
+    votes = to_votes(
+        "orders" if name == "order_preserving" else "grades", every, np.ones(len(every)), range(n), 0
+    )
+    read = evidence(name, votes)
+    each = read.means(np.eye(len(votes.counts)))
+    for reach, own in zip(read.reaches, np.split(each, read.ends[1:-1], axis=1), strict=True):
+        assert reach == np.abs(own).max(initial=0) or not own.size
+
+
+@pytest.mark.parametrize("name", ON_GRAPHS)
+def test_the_reach_of_weights(name):
+    """Every graph of three items, a preference of weight 5 or none each way."""
+    graphs = np.array([*itertools.product([0.0, 5.0], repeat=6)])
+    values = np.zeros((len(graphs), 3, 3))
+    values[:, ~np.eye(3, dtype=bool)] = graphs
+    votes = to_votes("preferences", values, np.ones(len(graphs)), range(3), 0)
+    read = evidence_of(CONDITIONS[name], votes, None, None, "q", Limits(5.0))
+    each = read.means(np.eye(len(votes.counts)))
+    for reach, own in zip(read.reaches, np.split(each, read.ends[1:-1], axis=1), strict=True):
+        assert reach == np.abs(own).max()
 
 
 def test_shares_of_orders_by_definition():
@@ -299,6 +330,32 @@ def test_the_band_covers_the_truth():
     assert min(plain.values()) < 0.3, plain
 
 
+@pytest.mark.parametrize("n", [2, 10, 100, 1000])
+def test_bounds_cover_skewed_means(n):
+    """Rare extremes, in any of ten columns; the band of resamples misses them."""
+    rng, n_samples, rare = np.random.default_rng(11), 300, min(3.0 / n, 0.5)
+    inside, plain = [], []
+    for _ in range(n_samples):
+        table = np.where(rng.random((n, 10)) < rare, -1.0, 0.01)
+        means, squares, truth = table.mean(axis=0), (table**2).mean(axis=0), 0.01 - 1.01 * rare
+        low, high = bounded(means, squares, n, 0.95)
+        inside.append(((low <= truth) & (truth <= high)).all())
+        half = 2.0 * np.sqrt(np.maximum(squares - means**2, 0.0) / n)
+        plain.append((truth >= means - half).all())
+    assert np.mean(inside) >= 0.95
+    assert np.mean(plain) < 0.9
+    assert (bounded(np.ones(1), np.ones(1), 1, 0.95)[0] == -np.inf).all()
+
+
+def test_bounds_by_definition():
+    """Of numbers that are one of two, both extremes: Hoeffding's; of small ones: Bernstein's."""
+    level = np.log(5 * 2 / 0.1)
+    low, high = bounded(np.array([0.5, 0.0]), np.array([1.0, 1e-6]), 400, 0.9)
+    assert (high - low)[0] / 2 == pytest.approx(np.sqrt(2 * level / 400))
+    spread = 1e-3 * np.sqrt(400 / 399) + 2 * np.sqrt(2 * level / 399)
+    assert (high - low)[1] / 2 == pytest.approx(spread * np.sqrt(2 * level / 400) + 2 * level / 1200)
+
+
 def order_of(vote):
     return tuple(np.argsort(-vote).tolist())
 
@@ -336,6 +393,27 @@ def independent(*chances):
     return LabelDistribution(tuple(labels), probs, queries=["q"] * len(chances))
 
 
+def weighted_graph(*edges):
+    better, worse, weights = zip(*edges, strict=True)
+    return Preferences(better, worse, 3, weights)
+
+
+def rare_heavy():
+    """Nearly all say 0 > 1 > 2 at weight 1; a few, 2 > 0 at weight 100, which makes a cycle."""
+    many, few = weighted_graph((0, 1, 1), (1, 2, 1), (0, 2, 1)), weighted_graph((2, 0, 100))
+    return LabelDistribution((many, few), [[0.985, 0.015]], queries=["q"] * 3)
+
+
+def heavy_tail():
+    """A weight 2^k of 2 > 0 has probability 2^-k / 2; a light cycle."""
+    powers = np.arange(1, 13)
+    probs = 2.0**-powers / (2.0**-powers).sum()
+    mean = float(probs @ 2.0**powers)
+    there = [weighted_graph((0, 1, mean), (1, 2, mean), (2, 0, 2.0**power)) for power in powers]
+    back = weighted_graph((0, 1, mean), (1, 2, mean), (0, 2, 0.98 * mean))
+    return LabelDistribution((*there, back), [[*(probs / 2), 0.5]], queries=["q"] * 3)
+
+
 POPULATIONS = {  # distribution, conditions, number of samples; all but the first two are on a knife's edge
     "random grades": (lambda: misspecified().distribution, ("P_reinforce",), 1),
     "random graphs": (lambda: misspecified("preferences").distribution, ON_GRAPHS, 1),
@@ -359,9 +437,58 @@ def check_calibration(rows, wrong=lambda row: row.wrong):
 def test_states_are_seldom_wrong(population):
     make, names, n_samples = POPULATIONS[population]
     for name in names:
-        rows = calibrate(make(), name, sizes=(5, 30, 500), n_samples=n_samples, n_bootstrap=100)
+        rows = calibrate(make(), name, sizes=(5, 30, 500), n_samples=n_samples, n_bootstrap=200)
         check_calibration(rows)
         assert rows[0].holds + rows[0].fails <= 0.05  # five annotators decide nothing
+
+
+WEIGHTED = {"rare heavy weights": (rare_heavy, 100.0), "a heavy tail": (heavy_tail, 4096.0)}
+
+
+@pytest.mark.parametrize("population", WEIGHTED)
+def test_states_of_weighted_votes_are_seldom_wrong(population):
+    make, largest = WEIGHTED[population]
+    for name in ON_GRAPHS:
+        rows = calibrate(make(), name, sizes=(5, 20, 100), n_samples=40, largest=largest)
+        check_calibration(rows)
+
+
+def test_the_check_rejects_a_limit_that_votes_exceed():
+    """Given that no vote weighs more than those seen, which is not true here, statements are often wrong."""
+    with pytest.raises(AssertionError):
+        check_calibration(calibrate(rare_heavy(), "P_DAG", sizes=(20, 50), n_samples=60))
+
+
+def test_enough_weighted_votes_decide():
+    for truth, state in ((rare_heavy(), "fails"), (tilted(0.3), "holds")):
+        people = Replicates.sample(truth, 50_000)
+        assert check(people, "P_DAG", largest=100.0).queries[0].state == state
+
+
+def tilted(share):
+    """All say 0 > 1 > 2, some at weight 100."""
+    edges = (0, 1), (1, 2), (0, 2)
+    labels = tuple(weighted_graph(*((*edge, weight) for edge in edges)) for weight in (1, 100))
+    return LabelDistribution(labels, [[1 - share, share]], queries=["q"] * 3)
+
+
+def test_what_is_assumed_is_told():
+    people = Replicates.from_labels([weighted_graph((0, 1, 2), (1, 2, 1))] * 5)
+    seen, known = check(people, "P_DAG"), check(people, "P_f", f=first_of, largest=3, largest_f=7)
+    assert seen.assumes == ("no vote prefers one item to another by a weight above 2 (the largest seen)",)
+    assert "by bounds for votes of different weights, given that no vote prefers" in str(seen)
+    assert "above 3 and that no vote sets f of two items apart by more than 7." in str(known)
+    assert json.loads(known.to_json())["assumes"] == list(known.assumes)
+    even = check(Replicates.from_labels([Preferences([0], [1], 3)] * 5), "P_DAG")
+    assert not even.bounds
+    assert "given that no vote prefers one item to another by a weight above 1" in str(even)
+    assert check(ORDERS, "P_f").assumes == ()
+
+
+def first_of(better, worse, weights, n_items):
+    """How much an item is preferred."""
+    del worse
+    return np.bincount(better, weights, minlength=n_items)
 
 
 def test_the_check_rejects_the_naive_rule():
@@ -372,7 +499,7 @@ def test_the_check_rejects_the_naive_rule():
         ("company", "P_reinforce"),
     ):
         make, _, n_samples = POPULATIONS[population]
-        rows = calibrate(make(), name, sizes=(5, 30), n_samples=n_samples, n_bootstrap=100)
+        rows = calibrate(make(), name, sizes=(5, 30), n_samples=n_samples, n_bootstrap=200)
         with pytest.raises(AssertionError):
             check_calibration(rows, wrong=lambda row: row.naive_wrong)
 
@@ -412,12 +539,12 @@ def test_few_annotators_are_no_certainty(name, n_annotators):
             people = Replicates.from_array(
                 [[1, 1, 0]] * (n_annotators - 1) + [[float(i == votes[0]) for i in range(3)]]
             )
-        assert check(people, name, n_bootstrap=50).counts["undecided"] == 1
+        assert check(people, name, n_bootstrap=200).counts["undecided"] == 1
 
 
 def test_unanimity_becomes_certain():
     states = [
-        check(Replicates.from_orders([[0, 1, 2, 3]] * n), "P_DAG", n_bootstrap=50).queries[0].state
+        check(Replicates.from_orders([[0, 1, 2, 3]] * n), "P_DAG", n_bootstrap=200).queries[0].state
         for n in (1, 3, 5, 7, 12, 30)
     ]
     assert states[0] == "undecided"
@@ -428,13 +555,13 @@ def test_unanimity_becomes_certain():
 @pytest.mark.parametrize("name", NAMES)
 def test_one_item_is_always_in_order(name):
     people = Replicates.from_array([[1.0]]) if name == "P_reinforce" else Replicates.from_orders([[0]])
-    (found,) = check(people, name, n_bootstrap=20).queries
+    (found,) = check(people, name, n_bootstrap=200).queries
     assert (found.state, found.estimate, found.support) == ("holds", True, 1.0)
 
 
 @pytest.mark.parametrize("name", ["P_reinforce", *ON_GRAPHS])
 def test_two_items_cannot_break_most_conditions(name):
-    (found,) = check(Replicates.from_array([[1, 0], [0, 1]]), name, n_bootstrap=20).queries
+    (found,) = check(Replicates.from_array([[1, 0], [0, 1]]), name, n_bootstrap=200).queries
     assert found.state == "holds"
 
 
@@ -443,7 +570,7 @@ def test_two_items_can_break_another_family():
         del better, weights
         return np.bincount(worse, minlength=n_items)
 
-    (found,) = check(Replicates.from_orders([[0, 1]] * 40), "P_f", f=worst, n_bootstrap=50).queries
+    (found,) = check(Replicates.from_orders([[0, 1]] * 40), "P_f", f=worst, n_bootstrap=200).queries
     assert (found.state, found.shown) == ("fails", ("0", "1"))
 
 
@@ -451,17 +578,17 @@ def test_two_items_can_break_another_family():
 @pytest.mark.parametrize("grade", [0.0, 1.0])
 def test_ties_of_all_are_undecided(name, grade):
     """Nothing speaks against the condition, and nothing for it: the next annotator may break it."""
-    (found,) = check(Replicates.from_array(np.full((50, 3), grade)), name, n_bootstrap=50).queries
+    (found,) = check(Replicates.from_array(np.full((50, 3), grade)), name, n_bootstrap=200).queries
     assert (found.state, found.support) == ("undecided", 1.0)
 
 
 def test_a_margin_settles_ties():
-    (found,) = check(Replicates.from_array(np.ones((200, 3))), "P_DAG", margin=0.1, n_bootstrap=50).queries
+    (found,) = check(Replicates.from_array(np.ones((200, 3))), "P_DAG", margin=0.1, n_bootstrap=200).queries
     assert found.state == "holds"
     people = Replicates.sample(every_order_alike(4), 2000)
     for name in ON_GRAPHS:
         states = [
-            check(people, name, margin=margin, n_bootstrap=50).queries[0].state for margin in (0.0, 0.3)
+            check(people, name, margin=margin, n_bootstrap=200).queries[0].state for margin in (0.0, 0.3)
         ]
         assert states == ["undecided", "holds"], name
 
@@ -469,7 +596,7 @@ def test_a_margin_settles_ties():
 def test_orders_that_nobody_gave_are_not_impossible():
     """Two of six orders, as often as one likes: the others may have any small probability."""
     people = Replicates.from_orders([[0, 1, 2]] * 900 + [[1, 0, 2]] * 300)
-    (found,) = check(people, "order_preserving", n_bootstrap=50).queries
+    (found,) = check(people, "order_preserving", n_bootstrap=200).queries
     assert (found.state, found.estimate, found.support) == ("undecided", True, 1.0)
 
 
@@ -490,9 +617,9 @@ def test_who_says_it_does_not_matter(seed, name, times):
         )
 
     every = np.arange(len(table))
-    first = check(people(every), name, n_bootstrap=20).queries
-    assert check(people(rng.permutation(every)), name, n_bootstrap=20).queries == first
-    again = check(people(np.tile(every, times)), name, n_bootstrap=20).queries
+    first = check(people(every), name, n_bootstrap=200).queries
+    assert check(people(rng.permutation(every)), name, n_bootstrap=200).queries == first
+    again = check(people(np.tile(every, times)), name, n_bootstrap=200).queries
     assert again[0].estimate == first[0].estimate
 
 
@@ -504,7 +631,7 @@ def test_conditions_contain_one_another_resample_by_resample(seed):
     votes = rng.integers(0, 3, (6, int(rng.integers(2, 6)))).astype(float)
     people = Replicates.from_array(votes)
     low, followed, dag = (
-        check(people, name, n_bootstrap=30).queries[0].support for name in ("low_noise", "P_f", "P_DAG")
+        check(people, name, n_bootstrap=200).queries[0].support for name in ("low_noise", "P_f", "P_DAG")
     )
     assert low <= followed <= dag
 
@@ -554,7 +681,30 @@ def test_tables_and_arrays_say_the_same():
         assert one.items == other.items
         np.testing.assert_array_equal(one.values, other.values)
         assert one.counts.tolist() == other.counts.tolist()
-    assert check(long, "P_f", n_bootstrap=30).queries == check(wide, "P_f", n_bootstrap=30).queries
+    assert check(long, "P_f", n_bootstrap=200).queries == check(wide, "P_f", n_bootstrap=200).queries
+
+
+def test_not_judged_is_said_by_nan_in_tables_too():
+    people = Replicates.from_table(
+        None, ["a", "b", "c", "a", "a"], [1, 1, 1, 2, 2], [1, np.nan, np.nan, 0, np.nan]
+    )
+    assert people.votes[0].items == ("a", "b", "c")
+    np.testing.assert_array_equal(people.votes[0].values, [[0, np.nan, np.nan], [1, np.nan, np.nan]])
+
+
+def test_items_have_names():
+    named = Replicates.from_orders([["tea", {"milk", "juice"}], ["milk", "tea"]])
+    plain = Replicates.from_orders([[2, {1, 0}], [1, 2]])
+    assert named.votes[0].items == ("juice", "milk", "tea")
+    np.testing.assert_array_equal(named.votes[0].values, plain.votes[0].values)
+    cycle = 40 * [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
+    assert "shown by items a, b, c" in str(check(Replicates.from_orders(cycle), "P_DAG"))
+    assert Replicates.from_orders(np.array([["b", "a"]])).votes[0].items == ("a", "b")
+    assert Replicates.from_orders([[2.5, "a", 7]]).votes[0].n_items == 3
+
+
+def test_items_that_nobody_ranks_are_counted_if_told():
+    assert Replicates.from_orders([[0, 5]], n_items=8).votes[0].n_items == 8
 
 
 def test_orders_of_any_form_say_the_same():
@@ -591,7 +741,7 @@ def test_a_sample_says_what_its_labels_say(name):
         counts = rng.multinomial(9, even)
         sampled = LabelDistribution(labels, counts / 9, queries)
         people = Replicates.counted(LabelDistribution(labels, even, queries), counts)
-        found = [one.estimate for one in check(people, name, n_bootstrap=1, seed=seed).queries]
+        found = [one.estimate for one in check(people, name, n_bootstrap=200, seed=seed).queries]
         assert found == holds_on(sampled, name).tolist()
         assert [own.n_annotators for own in people.votes] == [9, 9]
 
@@ -605,7 +755,7 @@ def test_panels_are_complete():
         repr(Replicates.from_array(table).panels(1))
         == "Replicates(3 queries of 1 to 3 items, 1 to 3 annotators)"
     )
-    assert check(people, "P_reinforce", n_bootstrap=20).queries[0].n_items == 3
+    assert check(people, "P_reinforce", n_bootstrap=200).queries[0].n_items == 3
 
 
 def test_among_few_items_orders_stay():
@@ -613,7 +763,7 @@ def test_among_few_items_orders_stay():
     triples = Replicates.from_orders(orders).among(3)
     assert [own.items for own in triples.votes] == [*itertools.combinations("0123", 3)]
     assert triples.votes[0].counts.tolist() == [2, 1]  # 1, 0, 2 and 0, 1, 2
-    assert check(triples, "order_preserving", n_bootstrap=20).queries[0].n_annotators == 3
+    assert check(triples, "order_preserving", n_bootstrap=200).queries[0].n_annotators == 3
 
 
 def test_missing_judgements_are_no_preference():
@@ -638,7 +788,9 @@ def test_a_report_adds_up():
     report = small_report()
     assert [one.state for one in report.queries] == ["holds", "fails", "undecided"]
     assert report.counts == {"holds": 1, "fails": 1, "undecided": 1}
-    assert [one.query for one in report.worst(2)] == ["cycle", "clear"]
+    assert [one.query for one in report.worst()] == ["cycle", "few"]
+    assert [one.query for one in report.worst(1)] == ["cycle"]
+    assert repr(report) == "ConditionReport(P_DAG on 3 queries: holds 1, fails 1, undecided 1)"
     assert report.rows()[1] == {
         "query": "cycle",
         "n_items": 3,
@@ -657,15 +809,25 @@ def test_a_report_adds_up():
     assert small_report(seed=0).to_json() == report.to_json()
 
 
+def test_one_is_not_many():
+    report = check(Replicates.from_array([[1.0]]), "P_DAG", confidence=0.999, n_bootstrap=10_000)
+    text = str(report)
+    assert text.startswith("P_DAG on 1 query: holds 1 (100%)")
+    assert "Each at 99.9% confidence, by 10,000 resamples" in text
+    assert "Most against it" not in text
+    assert str(report.queries[0]) == "0: holds (1 item, 1 annotator, support 1.00)"
+    assert repr(report).startswith("ConditionReport(P_DAG on 1 query:")
+
+
 def test_numbers_of_numpy_become_json():
     people = Replicates.from_orders({np.int64(7): [[0, 1, 2]], (1, 2): [[0, 1]]})
-    queries = json.loads(check(people, "P_DAG", n_bootstrap=10).to_json())["queries"]
+    queries = json.loads(check(people, "P_DAG", n_bootstrap=200).to_json())["queries"]
     assert [one["query"] for one in queries] == [7, [1, 2]]
 
 
 def test_progress_is_told():
     told = []
-    small_report(step=told.append, n_bootstrap=10)
+    small_report(step=told.append, n_bootstrap=200)
     assert told == ["clear", "cycle", "few"]
 
 
@@ -673,22 +835,28 @@ def test_a_plot_of_reports(tmp_path):
     pytest.importorskip("plotly")
     from concordant.evaluation.condition_plots import conditions_figure, plot_conditions
 
-    report = small_report(n_bootstrap=50)
-    figure = conditions_figure([report, small_report(n_bootstrap=50, margin=0.1)])
+    report = small_report(n_bootstrap=200)
+    figure = conditions_figure([report, small_report(n_bootstrap=200, margin=0.1)])
     assert len(figure.data) == 6
     assert [point.name for point in figure.data if point.showlegend] == ["holds", "fails", "undecided"]
     assert figure.data[1].x == (120,)
     assert "margin 0.1" in figure.layout.annotations[1].text
     plot_conditions(report, tmp_path / "conditions.html")
     assert "cycle: fails" in (tmp_path / "conditions.html").read_text()
+    assert figure.layout.xaxis.ticktext == ("1", "10", "100", "1,000")
     with pytest.raises(EmptyDataError):
         conditions_figure([])
+    for path, text in ((tmp_path / "a.svg", "ends in .html"), (tmp_path / "no" / "a.html", "in a folder")):
+        with pytest.raises(ParameterError, match=text):
+            plot_conditions(report, path)
+    assert [one.name for one in tmp_path.iterdir()] == ["conditions.html"]
 
 
 # ---------------------------------------------------------------- bad input
 
 ORDERS = Replicates.from_orders([[0, 1, 2]])
 GRADES = Replicates.from_array([[1, 0, 1]])
+PAIRS = Replicates.from_labels([Preferences([0], [1], 3)])
 
 
 @pytest.mark.parametrize(
@@ -700,7 +868,7 @@ GRADES = Replicates.from_array([[1, 0, 1]])
         (lambda: check(Replicates.from_orders([[0, 1], [2, 1, 0]]), "order_preserving"), LabelError, "2 of"),
         (lambda: check(Replicates.from_orders([[0, {1, 2}]]), "order_preserving"), LabelError, "ties"),
         (lambda: check(Replicates.from_array([[1, np.nan]]), "P_reinforce"), LabelError, r"panels\(\) makes"),
-        (lambda: check(GRADES, "P_reinforce", metric="ndcg"), ParameterError, "ap, uncut"),
+        (lambda: check(GRADES, "P_reinforce", metric="ndcg"), ParameterError, "must be ap"),
         (lambda: check(ORDERS, "P_DAG", metric="ap"), ParameterError, "only 'P_reinforce'"),
         (lambda: check(ORDERS, "P_DAG", f=len), ParameterError, "only 'P_f'"),
         (lambda: check(ORDERS, "P_f", f="borda"), ParameterError, "a function"),
@@ -721,7 +889,29 @@ GRADES = Replicates.from_array([[1, 0, 1]])
         (lambda: Replicates.from_orders([]), EmptyDataError, "orders"),
         (lambda: Replicates.from_orders({}), EmptyDataError, "orders"),
         (lambda: Replicates.from_orders([[0, 0]]), LabelError, "twice"),
-        (lambda: Replicates.from_orders([["a", "b"]]), LabelError, "numbers from 0"),
+        (lambda: Replicates.from_orders([["a", "b"]], n_items=2), ParameterError, "n_items"),
+        (lambda: Replicates.from_orders([["a", None]]), LabelError, "has the item None"),
+        (lambda: Replicates.from_orders([[np.nan, 1]]), LabelError, "has the item nan"),
+        (lambda: Replicates.from_orders([[True, 1]]), LabelError, "has the item True"),
+        (lambda: Replicates.from_orders([[-1, 0]]), LabelError, "has the item -1"),
+        (lambda: Replicates.from_orders([[0, 10**7]]), LabelError, "the highest is 10000000"),
+        (lambda: Replicates.from_orders([[0, 5]]), LabelError, "give n_items"),
+        (lambda: Replicates.from_orders([[0, 5]], n_items=10**7), LabelError, "GiB"),
+        (lambda: Replicates.from_orders([[0, 1]], n_items=0), ParameterError, "n_items"),
+        (lambda: check(Replicates.from_array([range(10**5)]), "P_DAG"), LabelError, "GiB"),
+        (lambda: check([[1, 0, 2]], "P_DAG"), LabelError, "Replicates.from_orders"),
+        (lambda: check(ORDERS, "P_DAG", n_bootstrap=1, confidence=0.9999), ParameterError, "100,000"),
+        (lambda: check(ORDERS, "P_DAG", n_bootstrap=199), ParameterError, "at least 200"),
+        (lambda: check(ORDERS, "P_DAG", largest=2), ParameterError, "only preferences"),
+        (lambda: check(ORDERS, "P_f", largest_f=2), ParameterError, "f is not given"),
+        (lambda: check(ORDERS, "P_f", f=first_of, largest_f=1), ParameterError, "largest_f"),
+        (lambda: check(PAIRS, "P_DAG", largest=0.5), ParameterError, "what was seen: 1"),
+        (lambda: check(PAIRS, "P_DAG", largest=np.inf), ParameterError, "finite"),
+        (lambda: Replicates.from_array([[1, None]]), LabelError, "use NaN for not judged"),
+        (lambda: Replicates.from_table(None, [1], [5], [None]), LabelError, "use NaN for not judged"),
+        (lambda: Replicates.from_table(None, [1], [5], [-1]), ConcordantError, "grade -1 at row 0"),
+        (lambda: Replicates.from_table(None, [1], [5], [np.inf]), ConcordantError, "inf"),
+        (lambda: Replicates.from_table(None, [1], [5], [np.nan]), LabelError, "no votes"),
         (lambda: Replicates.from_orders([0, 1]), LabelError, "as a list"),
         (lambda: Replicates.from_orders("drinks.soc"), LabelError, "read_preflib"),
         (lambda: Replicates.from_orders([[0, 3]], n_items=3), LabelError, "names item 3"),
@@ -753,7 +943,7 @@ def test_crowd_relevance(shared_data):
         check(people, "P_reinforce")
     panels = people.panels(3)
     assert {own.n_items for own in panels.votes} == {3, 4, 5}
-    report = check(panels, "P_reinforce", n_bootstrap=50)
+    report = check(panels, "P_reinforce", n_bootstrap=200)
     assert report.counts["undecided"] == len(panels)
     assert sum(Fraction(one.estimate) for one in report.queries) > len(panels) / 2
 
@@ -763,14 +953,14 @@ def test_puzzles_with_a_known_order(shared_data):
     from concordant.supervision.datasets import load
 
     people = Replicates.from_orders(load("preflib-puzzle", folder=shared_data))
-    assert check(people, "P_DAG", n_bootstrap=100).counts["holds"] == 4
-    assert check(people, "low_noise", n_bootstrap=100).counts["fails"] == 4
+    assert check(people, "P_DAG", n_bootstrap=200).counts["holds"] == 4
+    assert check(people, "low_noise", n_bootstrap=200).counts["fails"] == 4
 
 
 def test_three_kinds_of_sushi(shared_data):
     from concordant.supervision.datasets import load
 
     people = Replicates.from_orders(load("sushi-orders-a", folder=shared_data).item.reshape(-1, 10))
-    assert check(people, "order_preserving", n_bootstrap=10).counts["undecided"] == 1
-    counts = check(people.among(3), "order_preserving", n_bootstrap=50).counts
+    assert check(people, "order_preserving", n_bootstrap=200).counts["undecided"] == 1
+    counts = check(people.among(3), "order_preserving", n_bootstrap=200).counts
     assert counts["fails"] > counts["holds"] > 0

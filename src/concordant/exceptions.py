@@ -17,6 +17,7 @@ __all__ = [
     "LengthMismatchError",
     "MalformedLineError",
     "MissingExtraError",
+    "NoRegretBoundError",
     "NoStandardizationError",
     "NonFiniteError",
     "NotNumericError",
@@ -149,6 +150,16 @@ class NoStandardizationError(ConcordantError):
     def __init__(self, metric: str, theorem: str, alternatives: str) -> None:
         self.alternatives = alternatives
         super().__init__(f"{metric} has no standardization: {theorem}.\nHint: {alternatives}")
+
+
+class NoRegretBoundError(ConcordantError):
+    """No theorem bounds the regret of this metric by that of this surrogate."""
+
+    def __init__(self, metric: str, surrogate: str, why: str) -> None:
+        super().__init__(
+            f"no regret bound is proven for {metric} by {surrogate} ({why}).\n"
+            "Hint: `transfer` is None where there is none; concordant.theory.transfer lists what is proven."
+        )
 
 
 class GuaranteeWarning(UserWarning):

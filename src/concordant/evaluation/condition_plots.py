@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from concordant.evaluation.plots import need_plotly
-from concordant.exceptions import EmptyDataError
-from concordant.supervision.readers.text import write_atomically
+from concordant.evaluation.plots import need_plotly, new_figure, write_page
+from concordant.exceptions import EmptyDataError, ParameterError
 from concordant.theory.replicates.report import STATES, ConditionReport, QueryCheck
 
 __all__ = ["COLOURS", "conditions_figure", "plot_conditions"]
@@ -31,43 +31,54 @@ def plot_conditions(reports: ConditionReport | Iterable[ConditionReport], path: 
     reports
         What `theory.replicates.check` gave, one or several.
     path
-        Where to.
+        Where to: FILE.html, in a folder that exists.
     """
     need_plotly()
-    page = conditions_figure(reports).to_html(include_plotlyjs=True, full_html=True)
-    with write_atomically(path) as stream:
-        stream.write(page.encode())
+    check_page(Path(path))
+    write_page(conditions_figure(reports), path)
+
+
+def check_page(path: Path) -> None:
+    """Refuse a file that is to be something else, or has no place."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ParameterError("path", str(path), "a file that ends in .html: other pictures are not drawn")
+    if not path.parent.is_dir():
+        raise ParameterError("path", str(path), f"in a folder that exists, and {str(path.parent)!r} does not")
 
 
 def conditions_figure(reports: ConditionReport | Iterable[ConditionReport]) -> Any:
     """Give a panel per report, a point per query: support against the number of annotators."""
-    from plotly.subplots import make_subplots
-
     shown = [reports] if isinstance(reports, ConditionReport) else list(reports)
     if not shown:
         raise EmptyDataError("reports")
-    figure = make_subplots(
-        rows=1,
-        cols=len(shown),
-        subplot_titles=[title(one) for one in shown],
-        shared_yaxes=True,
-        horizontal_spacing=0.03,
-    )
+    figure = new_figure([title(one) for one in shown], TITLE, SUBTITLE, HEIGHT)
     for column, report in enumerate(shown, start=1):
         for state in STATES:
             own = [one for one in report.queries if one.state == state]
             figure.add_trace(points(state, own, first=column == 1), row=1, col=column)
     figure.update_yaxes(range=[-0.05, 1.05])
     figure.update_yaxes(title="support", row=1, col=1)
-    figure.update_xaxes(type="log", title="annotators", tickformat=",d")
-    figure.update_layout(
-        title={"text": f"{TITLE}<br><sub>{SUBTITLE}</sub>", "x": 0.5},
-        template="plotly_white",
-        height=HEIGHT,
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -0.2},
-        margin={"t": 130, "b": 90},
+    powers = decades([one.n_annotators for report in shown for one in report.queries])
+    ticks = {10**power: f"{10**power:,}" for power in powers}
+    figure.update_xaxes(
+        type="log",
+        title="annotators",
+        tickvals=list(ticks),
+        ticktext=list(ticks.values()),
+        range=[powers[0] - 0.1, powers[-1] + 0.1],
     )
     return figure
+
+
+def decades(sizes: Iterable[int]) -> range:
+    """Give the powers of ten from at most the least to at least the largest size, two or more.
+
+    >>> list(decades([7, 120])), list(decades([10]))
+    ([0, 1, 2, 3], [1, 2])
+    """
+    seen = [math.log10(size) for size in sizes]
+    first = math.floor(min(seen))
+    return range(first, max(math.ceil(max(seen)), first + 1) + 1)
 
 
 def title(report: ConditionReport) -> str:

@@ -13,7 +13,17 @@ from concordant.evaluation.consistency import Consistency, Curve
 from concordant.exceptions import MissingExtraError
 from concordant.supervision.readers.text import write_atomically
 
-__all__ = ["PAIR_STYLES", "STYLES", "Decades", "Style", "need_plotly", "plot_consistency", "style_of"]
+__all__ = [
+    "PAIR_STYLES",
+    "STYLES",
+    "Decades",
+    "Style",
+    "need_plotly",
+    "new_figure",
+    "plot_consistency",
+    "style_of",
+    "write_page",
+]
 
 TITLE = "Regret of linear rankers as training queries become many"
 SUBTITLE = "exact {metric} regret: mean and 90% band over {n_seeds} training sets; dotted: the limit"
@@ -104,19 +114,43 @@ def plot_consistency(result: Consistency, path: str | Path) -> None:
         Where to.
     """
     need_plotly()
-    page = consistency_figure(result).to_html(include_plotlyjs=True, full_html=True)
+    write_page(consistency_figure(result), path)
+
+
+def write_page(figure: Any, path: str | Path) -> None:
+    """Write a figure as one HTML file; whole, or not at all."""
+    page = figure.to_html(include_plotlyjs=True, full_html=True)
     with write_atomically(path) as stream:
         stream.write(page.encode())
 
 
-def consistency_figure(result: Consistency) -> Any:
-    """Give a panel per population, a line per method."""
+def new_figure(titles: list[str], title: str, subtitle: str, height: int) -> Any:
+    """Give panels side by side, a title above theirs, and a place for the legend below."""
     from plotly.subplots import make_subplots
 
-    titles, axis = [about for _, about in result.about], Decades.of(result.curves)
     figure = make_subplots(
         rows=1, cols=len(titles), subplot_titles=titles, shared_yaxes=True, horizontal_spacing=0.03
     )
+    figure.update_layout(
+        title={
+            "text": f"{title}<br><sub>{subtitle}</sub>",
+            "x": 0.5,
+            "y": 1.0 - 20.0 / height,
+            "yanchor": "top",
+        },
+        template="plotly_white",
+        height=height,
+        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -90.0 / height, "yanchor": "top"},
+        margin={"t": 140, "b": 110},
+    )
+    return figure
+
+
+def consistency_figure(result: Consistency) -> Any:
+    """Give a panel per population, a line per method."""
+    titles, axis = [about for _, about in result.about], Decades.of(result.curves)
+    subtitle = SUBTITLE.format(metric=result.metric.upper(), n_seeds=result.n_seeds)
+    figure = new_figure(titles, TITLE, subtitle, HEIGHT)
     for column, (name, _) in enumerate(result.about, start=1):
         for curve in result.of(name):
             for trace in traces(curve, axis, first=column == 1):
@@ -126,14 +160,6 @@ def consistency_figure(result: Consistency) -> Any:
     figure.update_yaxes(type="log", tickvals=list(ticks), ticktext=list(ticks.values()), range=ends)
     figure.update_yaxes(title=f"{result.metric.upper()} regret", row=1, col=1)
     figure.update_xaxes(type="log", title="training queries", dtick=1, tickformat=",d")
-    subtitle = SUBTITLE.format(metric=result.metric.upper(), n_seeds=result.n_seeds)
-    figure.update_layout(
-        title={"text": f"{TITLE}<br><sub>{subtitle}</sub>", "x": 0.5},
-        template="plotly_white",
-        height=HEIGHT,
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -0.16},
-        margin={"t": 120, "b": 90},
-    )
     return figure
 
 

@@ -27,6 +27,9 @@ Standardization: TypeAlias = Callable[[Any, Queries], FloatArray]
 
 def check_assumption(assume: str | None, f: Family | None = None) -> None:
     """Refuse a condition that is in no theorem, and an f that none reads."""
+    if isinstance(assume, str) and assume == "P_DAG":
+        own = "P_DAG serves no scores of items, PairRanker(decoder='edge-deletion') uses it"
+        raise ParameterError("assume", assume, f"one of {', '.join(CONDITIONS)}: {own}")
     if assume is not None and assume not in list(CONDITIONS):  # a list, since anything may be given
         raise UnknownNameError("condition", assume, CONDITIONS)
     if f is not None and assume != "P_f":

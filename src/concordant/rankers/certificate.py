@@ -8,17 +8,19 @@ import textwrap
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
-from concordant.exceptions import ParameterError
+from concordant.exceptions import NoRegretBoundError
+from concordant.metrics.metric import Metric
+from concordant.metrics.parse import METRICS
 from concordant.metrics.standardization import EVERY, NOTHING
-from concordant.rankers.claim import Claim
-from concordant.solvers import Solution
+from concordant.rankers.claim import PROVEN_DECODE, Claim
+from concordant.rankers.optimality import Optimality, Sample
+from concordant.surrogates import PositionHinge
 from concordant.theory.bounds.fitted import EmpiricalBound
+from concordant.theory.bounds.hinges import UNBOUNDED
 from concordant.theory.catalogue import MEANINGS
 from concordant.theory.kinds import PairSquared, described
 from concordant.theory.theorem import STATUSES
-from concordant.theory.transfer import Transfer, transfer_of
+from concordant.theory.transfer import Transfer, column, transfer_of
 from concordant.types import ArrayLike
 
 __all__ = ["NO_BOUND", "FittedCertificate", "Optimality", "Sample"]
@@ -29,77 +31,16 @@ EXPRESSED = {  # what the features must be able to express
     "pd": "E[a_ij - a_ji] by the features of pairs",
 }
 EXAMPLE = 0.01  # regret of a loss
-ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+LOSS = {  # of whose regret the metric's is a function; pairs by metric
+    "ap": "squared loss of a query, summed over its pairs and its items (the objective has their means),",
+    "pd": "squared loss of a query, summed over its pairs (the objective has their mean),",
+}
+SUMS = {  # what a position hinge adds up, by its reduction
+    "sum": "summed over a query's pairs of different grades,",
+    "pairs": "averaged over a query's pairs of different grades,",
+    "all_pairs": "summed over a query's pairs of different grades, over the number of all its pairs,",
+}
 OF_ITEMS = "scores that minimise the expected loss of every query at once"
-
-
-@dataclass(frozen=True)
-class Optimality:
-    """How well the training problem was solved.
-
-    Attributes
-    ----------
-    value
-        The objective: mean loss plus penalty.
-    excess
-        How far it is above its optimum, by estimate.
-    gap
-        How far at most; None where the solver cannot say (no penalty, or a loss with corners and another
-        solver than "bundle").
-    converged, stopped_by, n_iter
-        Whether the tolerance was met, what ended the work, and after how many iterations.
-    alpha
-        The penalty.
-    """
-
-    value: float
-    excess: float
-    gap: float | None
-    converged: bool
-    stopped_by: str
-    n_iter: int
-    alpha: float
-
-    @classmethod
-    def of(cls, solution: Solution, alpha: float, *, certified: bool) -> Optimality:
-        """Read a solution; `certified`: its gap is a bound, where it is finite."""
-        gap = float(solution.gap) if certified and math.isfinite(solution.gap) else None
-        end = bool(solution.converged), solution.stopped_by, int(solution.n_iter)
-        return cls(float(solution.value), float(solution.excess), gap, *end, float(alpha))
-
-    def __str__(self) -> str:
-        near = f"by estimate {self.excess:.1e} above its optimum"
-        if self.gap is not None and self.gap <= ROUNDING * abs(self.value):
-            near = "at its optimum, up to rounding"
-        elif self.gap is not None and self.gap <= self.excess:
-            near = f"at most {self.gap:.1e} above its optimum"
-        elif self.gap is not None:
-            near += f", and at most {self.gap:.1e}"
-        text = f"Here alpha is {self.alpha:g}, and the objective, {self.value:.6g}, is {near}"
-        return text if self.converged else f"{text}; {self.stopped_by} ended the work before its tolerance"
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a certificate keeps of the training data.
-
-    Attributes
-    ----------
-    space
-        What the labels are: a name of `theory.spaces.SPACES`.
-    n_queries, n_items
-        Queries, and items of the longest.
-    mass
-        Mean over queries of the sum of the targets; None where the loss is told something else.
-    weighted
-        Whether labels counted by `sample_weight`.
-    """
-
-    space: str
-    n_queries: int
-    n_items: int
-    mass: float | None
-    weighted: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +91,10 @@ class FittedCertificate:
 
     @property
     def condition(self) -> str:
-        """What consistency rests on: "every distribution", the condition assumed or needed, or "nothing"."""
+        """What consistency rests on: "every distribution", the condition assumed or needed, or "nothing".
+
+        "proven_decode": queries were so long that the decoder may not prove its order best.
+        """
         return self.claim.condition
 
     @property
@@ -162,12 +106,15 @@ class FittedCertificate:
     @property
     def transfer(self) -> Transfer | None:
         """How regret of the loss bounds regret of the metric; None where nothing is proven."""
-        if self.claim.combination is None or self.sample.weighted:
-            return None
-        return transfer_of(self.claim.combination, self.claim.assumed)
+        return self.transfer_under(self.claim.assumed)
 
     def regret_bound(
-        self, surrogate_regret: ArrayLike, *, n_items: int | None = None, mass: ArrayLike = None
+        self,
+        surrogate_regret: ArrayLike,
+        *,
+        n_items: int | None = None,
+        mass: ArrayLike = None,
+        assume: str | None = None,
     ) -> Any:
         """Give the most that the metric can lose where the loss is this far above its least value.
 
@@ -175,20 +122,46 @@ class FittedCertificate:
         ----------
         surrogate_regret
             Expected loss of a query less its least value over all scores, >= 0; or their mean over queries,
-            or a column. Of `PairRanker` squares are summed over pairs, and items of ap.
+            or a column. Of `PairRanker` squares are summed over pairs, and items of ap; and the bound is for
+            queries whose decode is proven (else what value and bound of `Decoded` are apart comes on top).
         n_items
             Items of the query, or of the longest; None: those of the longest training query.
         mass
             Expected sum of the targets of a query, or the mean over queries, where the bound needs it; None:
             that of the training queries.
+        assume
+            A condition on the labels under which a bound is known, "low_noise"; None: what the ranker
+            assumed.
         """
-        known = self.transfer
+        known = self.transfer if assume is None else self.transfer_under(assume)
         if known is None:
-            weighed = "; labels counted by sample_weight" * self.sample.weighted
-            wanted = f"one for which a transfer is proven; `certificate_.transfer` tells{weighed}"
-            raise ParameterError("combination", self.subject, wanted)
+            raise self.no_regret_bound
+        if mass is not None:
+            column(mass, "mass")  # refused also where it is not needed
         items = self.sample.n_items if n_items is None else n_items
         return known.bound(surrogate_regret, n_items=items, mass=self.sample.mass if mass is None else mass)
+
+    def transfer_under(self, assumed: str | None) -> Transfer | None:
+        """How regret carries over under a condition; None where nothing is proven."""
+        if (
+            self.claim.combination is None
+            or self.sample.weighted
+            or (self.by_family and assumed == "low_noise")
+        ):
+            return None
+        return transfer_of(self.claim.combination, assumed)
+
+    @property
+    def by_family(self) -> bool:
+        """Whether preferences became numbers by f, of which low noise says nothing."""
+        return self.claim.condition == "P_f"
+
+    @property
+    def no_regret_bound(self) -> NoRegretBoundError:
+        """Say that none is proven, and why."""
+        why = "by f, under P_f" if self.by_family else self.status
+        why = "labels counted by sample_weight" if self.sample.weighted else why
+        return NoRegretBoundError(str(self.claim.metric), described(self.claim.surrogate), why)
 
     @property
     def subject(self) -> str:
@@ -240,14 +213,22 @@ class FittedCertificate:
         if known is None:
             return " ".join([*said, f"({self.claim.why}.)"])
         said += [known.statement, f"({known.reference}.)"]
+        if self.claim.by_proof:
+            said[1] = f"{said[1].rstrip('.')}, {MEANINGS[PROVEN_DECODE]}."
+            return " ".join([*said, f"The longest query here has {self.sample.n_items} items."])
         if self.condition not in (EVERY, NOTHING):
             said.append(f"It is consistent under {self.condition}: {MEANINGS[self.condition]}.")
-        if self.condition not in (EVERY, NOTHING, "proven_decode"):
-            assumed = self.claim.assumed == self.condition
-            said.append(
-                "This was assumed, not tested." if assumed else "This was neither assumed nor tested."
-            )
+        if self.condition not in (EVERY, NOTHING, PROVEN_DECODE):
+            said.append(self.assumptions())
         return " ".join(said)
+
+    def assumptions(self) -> str:
+        """Say whether the condition was assumed, and which others would serve."""
+        if self.claim.assumed == self.condition:
+            return "This was assumed, not tested."
+        others = [name for name in self.holds_under if name != self.condition]
+        also = "".join(f"; it is consistent under {name}, too: {MEANINGS[name]}" for name in others)
+        return f"This was neither assumed nor tested{also}."
 
     def limits(self) -> str:
         """Say what consistency does not promise."""
@@ -262,12 +243,15 @@ class FittedCertificate:
         return text + f" Labels counted by sample_weight: it is about {weights}." * self.sample.weighted
 
     def regrets(self) -> str:
-        """Say how far regret of the loss carries over to the metric, by an example."""
-        if self.transfer is None or not self.sample.n_items:
+        """Say how far regret of the loss carries over to the metric, by an example; if there is any."""
+        if self.transfer is None or not self.sample.n_items or not (most := self.regret_bound(EXAMPLE)):
             return ""
-        metric, most = self.claim.metric, self.regret_bound(EXAMPLE)
+        metric = self.claim.metric
+        loss = LOSS[metric.name] if isinstance(self.claim.surrogate, PairSquared) else "loss of a query"
         off = f"{metric} is at most {most:.3g} off its best"
-        return f"Where the expected loss of a query is {EXAMPLE:g} above its least, {off}."
+        off += f" {MEANINGS[PROVEN_DECODE]}" * self.claim.unproven
+        off += ", which says nothing: it is never more than 1 off" * (most >= 1.0 and at_most_one(metric))
+        return f"Where the expected {loss} is {EXAMPLE:g} above its least, {off}."
 
     def risk(self) -> str:
         """Say what bounds the risk, and whether that says anything."""
@@ -275,9 +259,18 @@ class FittedCertificate:
         if bound is None:
             return f"Risk: {self.no_bound}."
         text = f"Risk: with probability {1.0 - bound.delta:g} over {bound.n} independent queries, the mean "
-        text += f"{bound.bounds} of new ones is at most {bound.value:.4g} ({bound.measured:.4g} on these)"
-        text += f", which says nothing: it is never above {bound.largest:g}" * bound.vacuous
+        loss = self.claim.surrogate
+        summed = f", {SUMS[loss.reduction]}" if isinstance(loss, PositionHinge) else ""
+        text += (
+            f"{bound.bounds}{summed} of new ones is at most {bound.value:.4g} ({bound.measured:.4g} on these)"
+        )
+        text += f", which says nothing: {bound.verdict}" * bound.vacuous
         return text + "".join(f"; it is assumed that {one}" for one in bound.assumes) + "."
+
+
+def at_most_one(metric: Metric) -> bool:
+    """Tell whether no value of the metric is above 1."""
+    return type(metric) in METRICS.values() and metric.name not in UNBOUNDED
 
 
 def as_dict(bound: EmpiricalBound) -> dict[str, Any]:

@@ -48,9 +48,10 @@ class PairModel(Ranker):
         """What is guaranteed of this fit and of `decoder`, under which condition; `print` it."""
         check_is_fitted(self, "coef_")
         check_decoder(self.metric_, self.decoder)
-        claim = claimed(self.metric_, PairSquared(), self.decoder, self.sample_.space)
+        sample = self.sample_
+        claim = claimed(self.metric_, PairSquared(), self.decoder, sample.space, n_items=sample.n_items)
         optimality = Optimality.of(self.solution_, self.alpha_, certified=True)
-        return FittedCertificate(claim, self.sample_, optimality)
+        return FittedCertificate(claim, sample, optimality)
 
     @property
     def basis_(self) -> str:

@@ -13,8 +13,8 @@ from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import FAR, warn_of_shortfall
-from concordant.rankers.certificate import Sample
 from concordant.rankers.claim import check_decoder, claimed, label_space
+from concordant.rankers.optimality import Sample
 from concordant.rankers.pair_groups import Groups, chosen_groups
 from concordant.rankers.pair_model import PairModel
 from concordant.rankers.pair_training import PairProblem, Regression, pair_targets
@@ -192,7 +192,8 @@ class PairRanker(PairModel):
             check_lengths("X", queries.n_rows, y=labels)
             targets = pair_targets(metric, labels, queries)
         space = label_space(metric, PairSquared(), labels, queries)
-        claim = claimed(metric, PairSquared(), self.decoder, space)
+        longest = int(queries.sizes.max(initial=0))
+        claim = claimed(metric, PairSquared(), self.decoder, space, n_items=longest)
         claim.warn()
         shares, weights = query_shares(query_weight, queries), label_weights(sample_weight, queries)
         scorer = PairScorer(queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap")

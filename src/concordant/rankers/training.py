@@ -10,8 +10,8 @@ import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
-from concordant.rankers.certificate import Sample
 from concordant.rankers.claim import Claim
+from concordant.rankers.optimality import Sample
 from concordant.scorers.spread import ROUNDING, squares_within
 from concordant.solvers import LinearObjective, Solution, bundle, lbfgs, newton, sgd
 from concordant.supervision.columns import check_lengths, check_nonnegative

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from concordant.exceptions import ParameterError
+from concordant.exceptions import NoRegretBoundError
 from concordant.metrics.conditions import CONDITIONS
 from concordant.theory.catalogue import MEANINGS
 from concordant.theory.combination import Combination
@@ -115,8 +115,8 @@ class Certificate:
         """
         known = self.transfer if assume is None else transfer_of(self.combination, assume)
         if known is None:
-            wanted = "one for which a transfer is proven (see `theory.transfer`)"
-            raise ParameterError("combination", str(self.combination), wanted)
+            one = self.combination
+            raise NoRegretBoundError(str(one.metric), described(one.surrogate), self.status)
         return known.bound(surrogate_regret, n_items=n_items, mass=mass)
 
     def to_dict(self) -> dict[str, Any]:

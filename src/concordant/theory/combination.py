@@ -166,7 +166,8 @@ def grade_misfit(one: Combination) -> str:
         return "with max_grade='data' a label is worth more or less by what the other labels are"
     if one.space == "grades" and (highest == "probability" or float(highest) < 2):
         return f"with max_grade={highest} no grade is above 1: the labels are binary"
-    chosen = one.metric.read_labels([1.0, 0.0] if one.space == "binary" else [2.0, 1.0, 0.0])
+    highest = 1.0 if one.space == "binary" else max(2.0, math.ceil(one.metric.convention.relevant_from))
+    chosen = one.metric.read_labels([highest, 1.0, 0.0])
     if not usable_targets(one.metric, chosen, Queries.from_sizes([len(chosen)]))[0].any():
         return f"{one.metric} tells no two of these grades apart: name other labels, or another convention"
     return ""

@@ -91,6 +91,8 @@ class Transfer:
     def read_mass(self, mass: ArrayLike) -> FloatArray:
         """Give the mass, which must be known where it is needed; else 1."""
         if "mass" not in self.needs:
+            if mass is not None:
+                column(mass, "mass")  # refuses what is no mass, though it is not needed
             return np.array(1.0)
         if mass is None:
             raise ParameterError("mass", mass, f"the mean sum of a query's targets: {self.name} needs it")

@@ -78,6 +78,11 @@ class EmpiricalBound(Summed):
         """Whether it says nothing: it is at least the largest value of the bounded loss."""
         return self.value >= self.largest
 
+    @property
+    def verdict(self) -> str:
+        """Why it says nothing, where it does."""
+        return f"it is never above {self.largest:g}"
+
     def queries_needed(self, epsilon: float) -> int:
         """Give the number of queries like these at which the excess would be at most epsilon."""
         rate = self.excess * math.sqrt(self.n) / check_positive("epsilon", epsilon)

@@ -2,6 +2,7 @@
 
 The band is around all expectations at once. Its width comes from the resamples; unanimity of few is not
 certainty, since expectations are first drawn towards 0 as by votes of either extreme (Agresti and Coull).
+Votes of different weights are too skewed for that: there the width is a bound that holds for all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from concordant.theory.noise.predicates import ROUNDING
 from concordant.theory.replicates.evidence import Evidence
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Resampled", "band", "resample"]
+__all__ = ["Resampled", "band", "bounded", "resample"]
 
 BLOCK = 2**22  # numbers held at once
 
@@ -66,7 +67,10 @@ def resample(
         off = np.abs(evidence.means(drawn) / reach - means)[:, moving] / spread[moving]
         farthest[first : first + size] = off.max(axis=1, initial=0.0)
     reached = math.sqrt(total) * float(np.quantile(farthest, confidence))
-    lower, upper = band(means, squares, total, reached, confidence)
+    if evidence.uneven:
+        lower, upper = bounded(means, squares, total, confidence)
+    else:
+        lower, upper = band(means, squares, total, reached, confidence)
     estimate = bool(evidence.held(shares[None], margin)[0])
     return Resampled(estimate, held / n_bootstrap, lower * reach, upper * reach)
 
@@ -100,3 +104,27 @@ def band(
     half = z * np.sqrt(((total * squares + z**2) / added - centre**2) / added)
     plain = z * np.sqrt(np.maximum(squares - means**2, 0.0) / total)
     return np.minimum(centre - half, means - plain), np.maximum(centre + half, means + plain)
+
+
+def bounded(
+    means: FloatArray, squares: FloatArray, total: int, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Give the ends of a band around the means of numbers from -1 to 1, whatever their distribution.
+
+    The narrower of Hoeffding's bound and Bernstein's with the standard deviation of the votes, which is
+    itself off by at most 2 sqrt(2 L / (total - 1)) (Maurer and Pontil 2009, Theorems 3 and 10). Five events
+    of probability exp(-L) a column would break it, and together they have what the confidence leaves.
+
+    Parameters
+    ----------
+    means, squares, total, confidence
+        As for `band`.
+    """
+    if total < 2:
+        return np.full(len(means), -np.inf), np.full(len(means), np.inf)
+    level = math.log(5.0 * max(len(means), 1) / (1.0 - confidence))
+    deviation = np.sqrt(np.maximum(squares - means**2, 0.0) * total / (total - 1))
+    deviation += 2.0 * math.sqrt(2.0 * level / (total - 1))
+    bernstein = deviation * math.sqrt(2.0 * level / total) + 2.0 * level / (3.0 * total)
+    half = np.minimum(bernstein, math.sqrt(2.0 * level / total))
+    return means - half, means + half

@@ -58,6 +58,8 @@ def calibrate(
     metric: Metric | str | None = None,
     f: Family | None = None,
     margin: float = 0.0,
+    largest: float | None = None,
+    largest_f: float | None = None,
     sizes: Iterable[int] = SIZES,
     n_samples: int = 1,
     n_bootstrap: int = 200,
@@ -71,6 +73,8 @@ def calibrate(
     ----------
     distribution, condition, metric, f, margin
         As for `theory.conditions.holds_on`.
+    largest, largest_f
+        As for `check`.
     sizes
         Numbers of annotators.
     n_samples
@@ -99,6 +103,8 @@ def calibrate(
                 n_bootstrap=n_bootstrap,
                 confidence=confidence,
                 seed=number,
+                largest=largest,
+                largest_f=largest_f,
                 **read,
             )
             for number in range(seed, seed + n_samples)

@@ -7,6 +7,7 @@ from a band around the means whether it holds everywhere in it, or nowhere. Here
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from concordant.metrics.conditions import Family
 from concordant.metrics.graphs import check_family
 from concordant.theory.noise.expectations import cleared
 from concordant.theory.noise.predicates import acyclic, follows, low_noise, no_cycle
+from concordant.theory.replicates.limits import EVEN, Limits, check_limit
 from concordant.theory.replicates.votes import Votes
 from concordant.types import BoolArray, FloatArray, IntArray
 
@@ -41,20 +43,23 @@ class Evidence:
     families
         Those that are stored, each (n_votes, number of its columns); `derived` ones follow.
     reaches
-        The largest number, by size, in each family: what a vote can do; 1 if none does anything.
+        What a vote can say at most, by size, in each family, whether anyone said it or not.
     ends
         Where each family begins and ends.
+    uneven
+        As `Limits` has it.
     """
 
-    def __init__(self, n_items: int, *families: Any) -> None:
+    def __init__(self, n_items: int, *families: Any, reaches: Iterable[float], uneven: bool = False) -> None:
         self.n_items = n_items
         self.families = families
-        self.reaches = [float(np.abs(family).max(initial=0)) or 1.0 for family in families]
+        self.reaches = [float(reach) for reach in reaches]
+        self.uneven = uneven
         self.ends = np.cumsum([0, *(family.shape[1] for family in families)])
 
     def derived(self, n_columns: int, reach: float) -> None:
         """Add a family that is not stored: `means` and `squares` of a subclass find it from others."""
-        self.reaches.append(reach or 1.0)
+        self.reaches.append(reach)
         self.ends = np.append(self.ends, self.ends[-1] + n_columns)
 
     @property
@@ -113,15 +118,18 @@ def square(upper: FloatArray, n: int, lower: FloatArray | None = None) -> FloatA
 
 
 class Majorities(Evidence):
-    """P_DAG: d_ij."""
+    """P_DAG: d_ij, which one vote makes at most its largest weight."""
 
-    def __init__(self, votes: Votes, *more: Any) -> None:
+    def __init__(self, votes: Votes, limits: Limits = EVEN, *more: tuple[Any, float]) -> None:
         i, j = pairs_of(votes.n_items)
-        super().__init__(votes.n_items, votes.nets()[:, i, j], *more)
+        nets = votes.nets()[:, i, j]
+        families, reaches = zip((nets, limits.weight), *more, strict=True)
+        super().__init__(votes.n_items, *families, reaches=reaches, uneven=limits.uneven)
+        self.unit = largest(nets)
 
     def nets(self, weights: FloatArray) -> FloatArray:
         """Give d for each row of weights."""
-        return square(cleared(weighted(weights, self.families[0]), self.reaches[0]), self.n_items)
+        return square(cleared(weighted(weights, self.families[0]), self.unit), self.n_items)
 
     def held(self, weights: FloatArray, margin: float) -> BoolArray:
         """No cycle."""
@@ -137,6 +145,11 @@ class Majorities(Evidence):
         certain, possible = self.edges(lower, upper, margin)
         cycle = a_cycle(certain)
         return Verdict(no_long_cycle(possible), bool(cycle), cycle)
+
+
+def largest(numbers: Any) -> float:
+    """Give the largest by size; 1 if all are 0."""
+    return float(np.abs(numbers).max(initial=0)) or 1.0
 
 
 def a_cycle(edges: BoolArray) -> tuple[int, ...]:
@@ -177,16 +190,24 @@ def no_long_cycle(edges: BoolArray) -> bool:
 
 
 class Followed(Majorities):
-    """P_f: d_ij, and E[f_i] - E[f_j]."""
+    """P_f: d_ij, and E[f_i] - E[f_j].
 
-    def __init__(self, votes: Votes, f: Family | None, query: object) -> None:
+    Of net weights a vote makes the latter 2 (n - 1) weights at most: each of them is a sum of n - 1.
+    """
+
+    def __init__(self, votes: Votes, f: Family | None, query: object, limits: Limits = EVEN) -> None:
         i, j = pairs_of(votes.n_items)
         self.values = family_values(votes, f, query)
-        super().__init__(votes, self.values[:, i] - self.values[:, j])
+        apart = self.values[:, i] - self.values[:, j]
+        reach = max(2.0 * (votes.n_items - 1), 1.0) * limits.weight
+        if f is not None:
+            seen = largest(apart)
+            reach = seen if limits.apart is None else check_limit("largest_f", limits.apart, seen)
+        super().__init__(votes, limits, (apart, reach))
 
     def held(self, weights: FloatArray, margin: float) -> BoolArray:
         """The majority follows E[f]."""
-        means = cleared(weights @ self.values, float(np.abs(self.values).max()))
+        means = cleared(weights @ self.values, largest(self.values))
         return follows(self.nets(weights), means, margin)
 
     def verdict(self, lower: FloatArray, upper: FloatArray, margin: float) -> Verdict:
@@ -216,15 +237,17 @@ def family_values(votes: Votes, f: Family | None, query: object) -> FloatArray:
 
 
 class Paths(Majorities):
-    """Low noise: d_ij, and the sums d_ab + d_bc + d_ca around three items."""
+    """Low noise: d_ij, and the sums d_ab + d_bc + d_ca around three items.
 
-    def __init__(self, votes: Votes) -> None:
-        super().__init__(votes)
+    One vote makes the latter at most three weights; grades and orders, which have no cycle, at most 1.
+    """
+
+    def __init__(self, votes: Votes, limits: Limits = EVEN) -> None:
+        super().__init__(votes, limits)
         every = itertools.chain.from_iterable(itertools.combinations(range(votes.n_items), 3))
         self.triples = np.fromiter(every, dtype=np.int64).reshape(-1, 3).T
         self.each = votes.nets()
-        largest = (np.abs(self.sums(self.each, block)).max(initial=0) for block in self.blocks())
-        self.derived(self.triples.shape[1], float(max(largest, default=0)))
+        self.derived(self.triples.shape[1], 3.0 * limits.weight if votes.kind == "preferences" else 1.0)
 
     def blocks(self) -> list[slice]:
         """Give the triples in parts that are looked at together."""

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concordant.exceptions import EmptyDataError, LabelError, NonFiniteError, NotNumericError, ShapeError
+from concordant.exceptions import (
+    EmptyDataError,
+    LabelError,
+    NonFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
 from concordant.metrics.graphs import Pairs
-from concordant.supervision.columns import as_numpy
+from concordant.supervision.columns import as_numpy, check_column, check_grades
 from concordant.supervision.labels import Permutations, Preferences
 from concordant.supervision.queries import Queries
 from concordant.supervision.readers.preflib import Profile
 from concordant.supervision.synthetic.distribution import Label, LabelDistribution
-from concordant.theory.replicates.votes import Votes, to_votes
+from concordant.theory.replicates.votes import Votes, check_size, to_votes
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_votes", "of_distribution", "of_profile", "of_table", "profile_of"]
+__all__ = ["check_judgements", "check_votes", "of_distribution", "of_orders", "of_table"]
 
 
 def check_votes(grades: ArrayLike) -> FloatArray:
@@ -31,6 +38,7 @@ def check_votes(grades: ArrayLike) -> FloatArray:
     if not table.size:
         raise EmptyDataError("grades")
     if table.dtype.kind not in "biuf":
+        refuse_none(table, "grades")
         raise NotNumericError("grades", f"its entries are of type {table.dtype}")
     numbers: FloatArray = table.astype(np.float64)
     if (bad := (numbers < 0) | np.isinf(numbers)).any():
@@ -40,12 +48,32 @@ def check_votes(grades: ArrayLike) -> FloatArray:
     return numbers
 
 
+def refuse_none(values: NDArray[Any], name: str) -> None:
+    """Refuse None among objects."""
+    if values.dtype == object and any(entry is None for entry in values.ravel().tolist()):
+        raise LabelError(f"{name} has None among its entries", "use NaN for not judged.")
+
+
+def check_judgements(grade: ArrayLike) -> FloatArray:
+    """Give one grade >= 0 or NaN a row.
+
+    >>> check_judgements([1, np.nan]).tolist()
+    [1.0, nan]
+    """
+    refuse_none(as_numpy(grade, "grade"), "grade")
+    grades = check_column(grade, "grade")
+    check_grades(np.where(np.isnan(grades), 0.0, grades), "grade")
+    return grades
+
+
 def of_table(items: NDArray[Any], people: NDArray[Any], grades: FloatArray, query: object) -> Votes:
     """Give the judgements of one query as votes, NaN where an annotator did not judge an item."""
     names, column = np.unique(items, return_inverse=True)
     persons, row = np.unique(people, return_inverse=True)
+    given = ~np.isnan(grades)
+    row, column, grades = row[given], column[given], grades[given]
     cell, times = np.unique(row * len(names) + column, return_counts=True)
-    if len(cell) < len(items):
+    if len(cell) < len(grades):
         person, item = divmod(int(cell[np.argmax(times)]), len(names))
         who = f"annotator {persons[person].item()!r} judged item {names[item].item()!r}"
         hint = "keep one of the judgements, or give each repetition an annotator of its own."
@@ -55,57 +83,86 @@ def of_table(items: NDArray[Any], people: NDArray[Any], grades: FloatArray, quer
     return to_votes("grades", table, np.ones(len(persons), dtype=np.int64), names.tolist(), query)
 
 
-def profile_of(orders: Any, n_items: int | None = None) -> Profile:
-    """Give ballots of items that are numbers from 0.
+def of_orders(orders: Any, query: object, n_items: int | None = None, *, last: bool = False) -> Votes:
+    """Give orders as votes: of items that are numbers from 0, or have names, or of a file.
 
-    >>> profile_of([[1, {0, 2}], [1, 0]]).ballots
-    [[[1], [0, 2]], [[1], [0]]]
+    >>> of_orders([["tea", {"milk", "juice"}], ["milk", "tea"]], "drinks").items
+    ('juice', 'milk', 'tea')
     """
     if isinstance(orders, Profile):
-        return orders
+        return of_ballots(orders.ballots, orders.counts, tuple(orders.names), query, last=last)
     if not isinstance(orders, Sequence | np.ndarray) or isinstance(orders, str):
         problem = f"orders are a {type(orders).__name__}"
         raise LabelError(problem, "give a list of orders, or what read_preflib gives of a file of orders.")
     if not len(orders):
         raise EmptyDataError("orders")
     ballots = [[*groups(order, number)] for number, order in enumerate(orders)]
-    highest = max((item for ballot in ballots for group in ballot for item in group), default=-1)
-    n = highest + 1 if n_items is None else n_items
-    if highest >= n:
-        raise LabelError(f"an order names item {highest}, and there are {n}", "count the items from 0.")
-    return Profile([str(item) for item in range(n)], np.ones(len(ballots), dtype=np.int64), ballots)
+    items = items_of({item for ballot in ballots for group in ballot for item in group}, n_items)
+    check_size(len(ballots), len(items), query)
+    place = {item: number for number, item in enumerate(items)}
+    numbered = [[[place[item] for item in group] for group in ballot] for ballot in ballots]
+    texts = tuple(str(item) if isinstance(item, int) else item for item in items)
+    return of_ballots(numbered, np.ones(len(ballots), dtype=np.int64), texts, query, last=last)
 
 
-def groups(order: Any, number: int) -> Iterator[list[int]]:
+def items_of(named: set[Hashable], n_items: int | None) -> Sequence[Hashable]:
+    """Give all items, sorted: numbers from 0 up to the highest or to n_items, or names.
+
+    Numbers that leave one out are refused without n_items: it may be an item that nobody ranked, or no item.
+    """
+    numbers = [item for item in named if isinstance(item, int)]
+    if len(numbers) < len(named):
+        if n_items is not None:
+            raise ParameterError("n_items", n_items, "left out where items have names")
+        return sorted(
+            named, key=lambda item: (type(item).__name__, item if isinstance(item, str) else repr(item))
+        )
+    if min(numbers, default=0) < 0:
+        raise LabelError(
+            f"an order has the item {min(numbers)}", "items are numbers from 0, or names as text."
+        )
+    highest = max(numbers, default=-1)
+    if n_items is None and highest >= len(numbers):
+        problem = f"the orders name {len(numbers)} items, and the highest is {highest}"
+        raise LabelError(problem, "give n_items if there are items that nobody ranks; ids are given as text.")
+    if n_items is not None and highest >= n_items:
+        problem = f"an order names item {highest}, and there are {n_items}"
+        raise LabelError(problem, "count the items from 0.")
+    return range(highest + 1 if n_items is None else n_items)
+
+
+def groups(order: Any, number: int) -> Iterator[list[Hashable]]:
     """Give the groups of tied items of one order, best first."""
-    seen = set[int]()
+    seen = set[Hashable]()
     if not isinstance(order, Sequence | np.ndarray) or isinstance(order, str):
         raise LabelError(f"order {number} is a {type(order).__name__}", "give each order as a list of items.")
     for entry in order:
         tied = entry if isinstance(entry, list | tuple | set | frozenset) else (entry,)
-        group = [whole(item, number) for item in tied]
+        group = [as_item(item, number) for item in tied]
         if seen & set(group) or len(set(group)) < len(group):
             raise LabelError(f"order {number} names an item twice", "name each item at most once.")
         seen.update(group)
-        yield sorted(group)
+        yield group
 
 
-def whole(item: Any, number: int) -> int:
-    """Give the number of an item."""
-    if isinstance(item, bool) or not isinstance(item, int | np.integer) or item < 0:
-        raise LabelError(f"order {number} has the item {item!r}", "items are numbers from 0, best first.")
-    return int(item)
+def as_item(item: Any, number: int) -> Hashable:
+    """Give an item as Python has it; refuse what is no name."""
+    plain = item.item() if isinstance(item, np.generic) else item
+    nothing = plain is None or isinstance(plain, bool) or plain != plain  # noqa: PLR0124
+    if nothing or not isinstance(plain, Hashable):
+        raise LabelError(f"order {number} has the item {item!r}", "items are numbers from 0, or names.")
+    return plain
 
 
-def of_profile(profile: Profile, query: object, *, last: bool) -> Votes:
+def of_ballots(
+    ballots: Sequence[Any], counts: IntArray, items: Sequence[Hashable], query: object, *, last: bool
+) -> Votes:
     """Give ballots as votes: the number of groups below; nothing where an item is left out, or the least."""
-    n = len(profile.names)
-    values = np.full((len(profile.ballots), n), -1.0 if last else np.nan)
-    for row, ballot in zip(values, profile.ballots, strict=True):
+    values = np.full((len(ballots), len(items)), -1.0 if last else np.nan)
+    for row, ballot in zip(values, ballots, strict=True):
         for place, group in enumerate(ballot):
             row[group] = len(ballot) - place
-    counts = np.asarray(profile.counts, dtype=np.int64)
-    return to_votes("orders", values, counts, profile.names, query)
+    return to_votes("orders", values, np.asarray(counts, dtype=np.int64), items, query)
 
 
 def of_distribution(distribution: LabelDistribution, counts: IntArray, ids: Sequence[Any]) -> Iterator[Votes]:

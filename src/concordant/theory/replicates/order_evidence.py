@@ -24,7 +24,8 @@ class Orders(Evidence):
     def __init__(self, votes: Votes, query: object) -> None:
         self.places = votes.places(query)
         self.i, self.j = pairs_of(votes.n_items)
-        super().__init__(votes.n_items, self.places[:, self.j] - self.places[:, self.i])
+        apart = self.places[:, self.j] - self.places[:, self.i]
+        super().__init__(votes.n_items, apart, reaches=[max(votes.n_items - 1, 1)])
         both = zip(self.i.tolist(), self.j.tolist(), strict=True)
         self.partners = {pair: swapped(self.places, *pair) for pair in both}
         columns = [exchanges(self.places, pair, partner) for pair, partner in self.partners.items()]

@@ -13,19 +13,20 @@ __all__ = ["Shares"]
 
 
 class Shares(Evidence):
-    """P_reinforce: u_ii - u_jj, and u_ig - u_jg for the other items g."""
+    """P_reinforce: u_ii - u_jj, and u_ig - u_jg for the other items g.
+
+    One vote makes the former at most 1, by a single relevant item, and the latter 1/2, by i and g alone.
+    """
 
     def __init__(self, votes: Votes, relevant_from: float, query: object) -> None:
         self.relevant = votes.relevance(relevant_from, query)
         sizes, n = self.relevant.sum(axis=1), votes.n_items
         self.shares = self.relevant / np.maximum(sizes, 1.0)[:, None]
         self.i, self.j = pairs_of(n)
-        super().__init__(n, self.shares[:, self.i] - self.shares[:, self.j])
+        super().__init__(n, self.shares[:, self.i] - self.shares[:, self.j], reaches=[1.0])
         every = np.arange(n)
         self.pair, self.company = np.nonzero((every != self.i[:, None]) & (every != self.j[:, None]))
-        # A vote tells i from j, in the company of g, if it has two relevant items or more, and not all.
-        telling = sizes[(sizes >= 2) & (sizes < n)]
-        self.derived(len(self.pair), float(1.0 / telling.min()) if len(telling) else 0.0)
+        self.derived(len(self.pair), 0.5)
 
     def together(self, weights: FloatArray) -> FloatArray:
         """Give u for each row of weights."""

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
-from concordant.supervision.columns import check_grades, check_ids, check_lengths
+from concordant.supervision.columns import check_ids, check_lengths
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import LabelDistribution, as_label
 from concordant.supervision.synthetic.items import check_counts
-from concordant.theory.replicates.inputs import check_votes, of_distribution, of_profile, of_table, profile_of
+from concordant.theory.replicates.inputs import (
+    check_judgements,
+    check_votes,
+    of_distribution,
+    of_orders,
+    of_table,
+)
 from concordant.theory.replicates.votes import Votes, restrict, to_votes
 from concordant.types import ArrayLike, IntArray
 
@@ -66,12 +72,12 @@ class Replicates:
     ) -> Replicates:
         """Read one judgement a row: this annotator gave this item of this query this grade.
 
-        Not every annotator has to judge every item. None for `qid`: all items belong together.
+        Not every annotator has to judge every item; NaN: not judged. None for `qid`: all are of one query.
 
         >>> Replicates.from_table(["q"] * 4, ["a", "b", "a", "b"], ["ann", "ann", "bob", "bob"], [1, 0, 1, 1])
         Replicates(1 query of 2 items, 2 annotators)
         """
-        grades, items = check_grades(grade, "grade"), check_ids(item, "item")
+        grades, items = check_judgements(grade), check_ids(item, "item")
         people, queries = check_ids(annotator, "annotator"), Queries.of(qid, len(grades), "grade")
         check_lengths("grade", len(grades), item=items, annotator=people)
         ids = tuple(queries.ids.tolist())
@@ -107,10 +113,11 @@ class Replicates:
         Parameters
         ----------
         orders
-            Orders of items that are numbers from 0, one a voter (a list, tuple or set inside is a tie), or
-            what `read_preflib` gives of orders, for one query; a mapping from ids to either for several.
+            Orders of items that are numbers from 0 or names, one a voter (a list, tuple or set inside is a
+            tie), or what `read_preflib` gives of orders, for one query; a mapping from ids to either for
+            several.
         n_items
-            Number of items, where the orders are numbers; None: up to the highest that occurs.
+            Number of items, where they are numbers; None: those that occur, which must leave none out.
         unranked
             What is meant by items left out: "ignore" no preference, "last" below all that are ranked.
 
@@ -124,9 +131,10 @@ class Replicates:
         given = orders if isinstance(orders, Mapping) else {0: orders}
         if not given:
             raise EmptyDataError("orders")
+        if n_items is not None:
+            check_counts(n_items=n_items)
         found = {
-            query: of_profile(profile_of(one, n_items), query, last=unranked == "last")
-            for query, one in given.items()
+            query: of_orders(one, query, n_items, last=unranked == "last") for query, one in given.items()
         }
         return cls(tuple(found), tuple(found.values()))
 

@@ -13,7 +13,9 @@ from concordant.exceptions import LabelError
 from concordant.supervision.columns import frozen
 from concordant.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["KINDS", "Votes", "restrict", "to_votes"]
+__all__ = ["KINDS", "Votes", "check_size", "restrict", "to_votes"]
+
+MOST, PAIR = 2**32, 16  # bytes of all comparisons, of which a vote needs one a pair; and of a pair itself
 
 KINDS: Mapping[str, str] = {
     "grades": "a number for each item, NaN where it was not judged",
@@ -118,6 +120,16 @@ def to_votes(kind: str, values: FloatArray, counts: IntArray, items: Iterable[An
     )
     added = np.bincount(codes.ravel(), weights=numbers).astype(np.int64)
     return Votes(kind, frozen(rows[first]), frozen(added), names)
+
+
+def check_size(n_votes: int, n_items: int, query: object) -> None:
+    """Refuse votes whose comparisons of every two items do not fit into memory."""
+    if (size := (n_votes + PAIR) * n_items**2) > MOST:
+        problem = f"query {query!r} has {n_votes:,} different votes on {n_items:,} items"
+        hint = (
+            f"comparing all pairs takes {size / 2**30:,.0f} GiB or more: give fewer items, e.g. by among()."
+        )
+        raise LabelError(problem, hint)
 
 
 def below(values: FloatArray) -> FloatArray:

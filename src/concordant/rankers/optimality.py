@@ -1,0 +1,92 @@
+"""What a certificate keeps of a fit: how well the problem was solved, and on what data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from concordant.solvers import Solution
+
+__all__ = ["Optimality", "Sample"]
+
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+ENDINGS = {"interrupt": "Ctrl-C", "callback": "the callback"}  # who ended the work, by `stopped_by`
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """How well the training problem was solved.
+
+    Attributes
+    ----------
+    value
+        The objective: mean loss plus penalty.
+    excess
+        How far it is above its optimum, by estimate.
+    gap
+        How far at most; None where the solver cannot say (no penalty, or a loss with corners and another
+        solver than "bundle").
+    converged, stopped_by, n_iter
+        Whether the tolerance was met, what ended the work, and after how many iterations.
+    alpha
+        The penalty.
+    """
+
+    value: float
+    excess: float
+    gap: float | None
+    converged: bool
+    stopped_by: str
+    n_iter: int
+    alpha: float
+
+    @classmethod
+    def of(cls, solution: Solution, alpha: float, *, certified: bool) -> Optimality:
+        """Read a solution; `certified`: its gap is a bound, where it is finite."""
+        gap = float(solution.gap) if certified and math.isfinite(solution.gap) else None
+        end = bool(solution.converged), solution.stopped_by, int(solution.n_iter)
+        return cls(float(solution.value), float(solution.excess), gap, *end, float(alpha))
+
+    def __str__(self) -> str:
+        near = f"by estimate {self.excess:.1e} above its optimum"
+        if self.gap is not None and self.gap <= ROUNDING * abs(self.value):
+            near = "at its optimum, up to rounding"
+        elif self.gap is not None and self.gap <= self.excess:
+            near = f"at most {self.gap:.1e} above its optimum"
+        elif self.gap is not None:
+            near += f", and at most {self.gap:.1e}"
+        text = f"Here alpha is {self.alpha:g}, and the objective, {self.value:.6g}, is {near}"
+        return text if self.converged else f"{text}; {self.ending}"
+
+    @property
+    def ending(self) -> str:
+        """Say what kept the work from its tolerance."""
+        if self.stopped_by == "precision":
+            corner = ", or a corner of the loss," if self.gap is None else ""
+            return f"rounding{corner} kept the solver from getting closer"
+        return f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work before its tolerance"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a certificate keeps of the training data.
+
+    Attributes
+    ----------
+    space
+        What the labels are: a name of `theory.spaces.SPACES`.
+    n_queries, n_items
+        Queries, and items of the longest.
+    mass
+        Mean over queries of the sum of the targets; None where the loss is told something else.
+    weighted
+        Whether labels counted by `sample_weight`.
+    """
+
+    space: str
+    n_queries: int
+    n_items: int
+    mass: float | None
+    weighted: bool
