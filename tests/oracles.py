@@ -291,6 +291,18 @@ def preserves_order(labels, probs):
     return any(all(kept(i, j) for i, j in itertools.pairwise(chain)) for chain in chains)
 
 
+def mixtures_of(n_labels, rng):
+    """Every label alone, every two in several shares, and three at a time."""
+    rows = list(np.eye(n_labels))
+    for (a, b), share in itertools.product(itertools.permutations(range(n_labels), 2), (1, 2, 5, 20)):
+        rows.append(np.eye(n_labels)[a] + share * np.eye(n_labels)[b])
+    for _ in range(1500):
+        row = np.zeros(n_labels)
+        row[rng.choice(n_labels, 3, replace=False)] = rng.integers(1, 13, 3)
+        rows.append(row)
+    return np.array(rows) / np.sum(rows, axis=1, keepdims=True)
+
+
 def may_be_standardized(value, labels, mixtures, *, greater=True):
     """Whether item scores r(label) exist whose means, under these mixtures, contradict no best order.
 

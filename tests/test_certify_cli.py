@@ -86,7 +86,7 @@ def test_options_reach_the_library():
 def test_a_search_prints_what_can_be_checked_by_hand():
     expected = cc.certify("ap", Pairwise("logistic"), budget=300)
     text = shown("ap", "pairwise(logistic)", "--search", "--budget", 300)
-    assert str(expected.counterexample) in text
+    assert "\n".join(expected.counterexample.lines()) in text
     assert "Lost: " in text
     assert "has no standardization" in text
     assert f"{expected.tried.distributions:,} label distributions" in text

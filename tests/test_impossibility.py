@@ -175,18 +175,6 @@ def test_two_items_always_have_one(name):
     assert impossibility(name, n_items=2) is None
 
 
-def mixtures_of(n_labels, rng):
-    """Every label alone, every two in several shares, and three at a time."""
-    rows = list(np.eye(n_labels))
-    for (a, b), share in itertools.product(itertools.permutations(range(n_labels), 2), (1, 2, 5, 20)):
-        rows.append(np.eye(n_labels)[a] + share * np.eye(n_labels)[b])
-    for _ in range(1500):
-        row = np.zeros(n_labels)
-        row[rng.choice(n_labels, 3, replace=False)] = rng.integers(1, 13, 3)
-        rows.append(row)
-    return np.array(rows) / np.sum(rows, axis=1, keepdims=True)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -202,7 +190,7 @@ def mixtures_of(n_labels, rng):
 def test_linear_inequalities_say_the_same(name, value):
     """Whether numbers r(y) satisfy what many mixtures ask for is a linear program."""
     space = list(map(plain, every_label("binary", 3)))
-    mixtures = mixtures_of(len(space), np.random.default_rng(0))
+    mixtures = oracles.mixtures_of(len(space), np.random.default_rng(0))
     exists = oracles.may_be_standardized(value, space, mixtures)
     assert (impossibility(name, n_items=3) is None) == exists
 

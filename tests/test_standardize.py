@@ -383,18 +383,6 @@ def test_the_witness(name):
         metric.targets(WITNESS[0])
 
 
-def mixtures_of(n_labels, rng):
-    """Every label alone, every two in several shares, and three at a time."""
-    rows = list(np.eye(n_labels))
-    for (a, b), share in itertools.product(itertools.permutations(range(n_labels), 2), (1, 2, 5, 20)):
-        rows.append(np.eye(n_labels)[a] + share * np.eye(n_labels)[b])
-    for _ in range(1500):
-        row = np.zeros(n_labels)
-        row[rng.choice(n_labels, 3, replace=False)] = rng.integers(1, 13, 3)
-        rows.append(row)
-    return np.array(rows) / np.sum(rows, axis=1, keepdims=True)
-
-
 def grades_up_to(highest, n=3):
     return [list(y) for y in itertools.product(range(highest + 1), repeat=n)]
 
@@ -431,7 +419,7 @@ EXISTENCE = {
 @pytest.mark.parametrize("name", EXISTENCE)
 def test_where_one_is_refused_none_exists(name):
     value, labels, greater, expected = EXISTENCE[name]
-    mixtures = mixtures_of(len(labels), np.random.default_rng(0))
+    mixtures = oracles.mixtures_of(len(labels), np.random.default_rng(0))
     assert oracles.may_be_standardized(value, labels, mixtures, greater=greater) == expected
 
 
