@@ -128,6 +128,9 @@ def test_entries_are_well_formed():
 def test_the_answers_of_the_papers(name, surrogate, status, under):
     certificate = certify(name, surrogate, budget=0)
     assert (certificate.status, certificate.holds_under) == (status, under)
+    assert certificate.condition == (
+        " or ".join(under) or ("every distribution" if status == "proven" else "nothing")
+    )
     assert certificate.tried is None
 
 

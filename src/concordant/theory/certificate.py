@@ -10,6 +10,7 @@ from typing import Any
 
 from concordant.exceptions import NoRegretBoundError
 from concordant.metrics.conditions import CONDITIONS
+from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.theory.catalogue import MEANINGS
 from concordant.theory.combination import Combination
 from concordant.theory.kinds import described
@@ -88,6 +89,11 @@ class Certificate:
         return () if self.status == "proven" else self.theorem.conditions(self.combination)
 
     @property
+    def condition(self) -> str:
+        """What consistency rests on: "every distribution", conditions of which one will do, or "nothing"."""
+        return EVERY if self.status == "proven" else " or ".join(self.holds_under) or NOTHING
+
+    @property
     def transfer(self) -> Transfer | None:
         """How regret of the surrogate bounds that of the metric, for every distribution; None: no proof."""
         return transfer_of(self.combination) if self.status == "proven" else None
@@ -128,6 +134,7 @@ class Certificate:
             "surrogate": described(one.surrogate),
             "decoder": one.decoder,
             "status": self.status,
+            "condition": self.condition,
             "holds_under": list(self.holds_under),
             "theorem": self.theorem.name,
             "statement": self.theorem.statement,

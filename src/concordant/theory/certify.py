@@ -55,7 +55,7 @@ def certify(
         A metric, or its name.
     surrogate
         A surrogate, or its name: those of `concordant.surrogates.SURROGATES`, "listwise_hinge" (of this
-        metric), or "pairs" (what `PairRanker` minimises).
+        metric), or "pairs" (what `PairRanker` minimises); also with parameters, "pairwise(logistic)".
     decoder
         "auto": sorting for scores of items, the exact decoder for those of pairs. Of pairs also "diagonal"
         and "beam" (ap), "edge-deletion", "borda" and "insertion" (pd).
