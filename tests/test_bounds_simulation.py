@@ -16,6 +16,8 @@ from concordant.theory.bounds.lipschitz import listwise_slope, reach
 from concordant.theory.bounds.problems import adversarial, disc, misordered
 from concordant.theory.bounds.sampling import Sampler
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def result():

@@ -19,6 +19,8 @@ from concordant.theory.bounds.smooth import bound_of_loss, either_way, terms, wh
 from concordant.theory.bounds.swing import Lists, of_all, of_levels, row_squares, swing
 from oracles import pair_moments, softmax_bound, squared_bound
 
+pytestmark = pytest.mark.once
+
 LOSSES = {
     "softmax": Softmax(),
     "plackett_luce": PlackettLuce(),

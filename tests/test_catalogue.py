@@ -155,7 +155,7 @@ def check_never_suboptimal(trial, mixtures):
 PROVEN = [one for one in fitting() if theorem_of(one).status == "proven" and one.decoder != "top"]
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize("one", PROVEN, ids=str)
 @pytest.mark.parametrize("n_items", [3, 4])
 def test_no_distribution_violates_what_is_proven(one, n_items):
@@ -163,7 +163,7 @@ def test_no_distribution_violates_what_is_proven(one, n_items):
     check_never_suboptimal(trial, drawn(trial, DISTRIBUTIONS, seed=n_items))
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize(
     "surrogate", [Pairwise("logistic"), Pairwise("exponential"), Pairwise("squared_hinge"), Squared(False)]
 )
@@ -248,7 +248,7 @@ CONDITIONAL = [
 ]
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize(("one", "under"), CONDITIONAL, ids=str)
 def test_conditions_save_what_is_refuted(one, under):
     trial = Trial(one, 3)
@@ -259,7 +259,7 @@ def test_conditions_save_what_is_refuted(one, under):
         check_never_suboptimal(Trial(one, 4), everything(Trial(one, 4), 3000, seed=5))
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["ap@2", "ap@3", "ap@2[ap_denominator=min]", "ap@3[ap_denominator=min]"])
 def test_cut_average_precision_is_saved_by_its_own_condition(name):
     one = combination(name, "squared")
@@ -311,7 +311,7 @@ ORDERS += [
 ]
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize("n_items", [3, 4])
 @pytest.mark.parametrize("one", ORDERS, ids=str)
 def test_order_preserving_spaces_save_losses_on_orders(one, n_items):
@@ -342,7 +342,7 @@ REFUTED = [one for one in fitting() if theorem_of(one).status == "refuted" and s
 QUICK = [one for one in REFUTED if one.decoder != "top" and Trial(one, 2).quick]
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize("one", QUICK, ids=str)
 def test_the_search_finds_what_is_refuted(one):
     budget = 3000 if one.surrogate.name == "pairs" else 600
@@ -352,7 +352,7 @@ def test_the_search_finds_what_is_refuted(one):
     assert len(certificate.counterexample.labels) <= 4
 
 
-@pytest.mark.falsification
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("name", "surrogate"),
     [

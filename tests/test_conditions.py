@@ -41,6 +41,8 @@ from concordant.theory.conditions import (
 )
 from concordant.theory.regret import regret
 
+pytestmark = pytest.mark.once
+
 SIZES = (3, 4, 5)
 DRAWS = 1500  # of each number of items
 SAME = 1e-12

@@ -51,6 +51,8 @@ from concordant.theory.exact.values import (
 )
 from concordant.theory.minimiser import minimiser
 
+pytestmark = pytest.mark.once
+
 fractions = st.fractions(-50, 50, max_denominator=60)
 
 

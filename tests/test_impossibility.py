@@ -18,6 +18,8 @@ from concordant.theory.search import mixing, patterns
 from concordant.theory.search.impossibility import impossibility, written_down
 from concordant.theory.spaces import every_label, written
 
+pytestmark = pytest.mark.once
+
 HALVES = ["(1,1,0,0)", "(0,0,1,1)"]
 GRADES = {"labels": "grades", "highest": 2}
 

@@ -656,3 +656,12 @@ def test_sort_and_top_equal_enumeration(u, data):
 def test_bad_scores_are_named(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("method", ["borda", "insertion", "edge-deletion", "auto"])
+def test_a_huge_weight_does_not_make_a_light_one_rounding(method):
+    """Beyond 2^53 sums of whole weights are no longer exact, and the light ones must still count."""
+    u = np.zeros((3, 3))
+    u[0, 1], u[2, 1], u[2, 0] = 2.0**53 - 2, 1.0, 1.0
+    found = feedback_arc(u, method=method)
+    assert not (found.proven and found.value > 0.0)

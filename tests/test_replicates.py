@@ -33,6 +33,8 @@ from concordant.theory.replicates.evidence import Majorities, Verdict, a_cycle, 
 from concordant.theory.replicates.limits import Limits
 from concordant.theory.replicates.votes import to_votes
 
+pytestmark = pytest.mark.once
+
 NAMES = tuple(CONDITIONS)
 ON_GRAPHS = ("P_DAG", "P_f", "low_noise")
 SAME = 1e-12

@@ -31,6 +31,8 @@ from concordant.theory.regret import regret
 from concordant.theory.spaces import every_label
 from concordant.theory.transfer import Transfer, linear_discounts, transfer_for
 
+pytestmark = pytest.mark.once
+
 # name -> what the labels may be
 LINEAR = {
     "dcg": "grades",

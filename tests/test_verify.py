@@ -47,6 +47,8 @@ from concordant.theory.search.pair_decoding import decoded_places
 from concordant.theory.search.sentences import PLACES, alike
 from concordant.theory.spaces import SPACES, every_label
 
+pytestmark = pytest.mark.once
+
 HALF = Fraction(1, 2)
 
 

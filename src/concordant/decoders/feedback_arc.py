@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concordant.decoders.arc_searches import by_borda, by_edge_deletion, by_search, packed, rounding, violated
+from concordant.decoders.arc_searches import (
+    by_borda,
+    by_edge_deletion,
+    by_search,
+    grain,
+    packed,
+    rounding,
+    violated,
+)
 from concordant.decoders.components import Part, components
 from concordant.decoders.decoded import Decoded, check_number, check_square
 from concordant.exceptions import ParameterError, UnknownNameError
@@ -18,6 +26,7 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 __all__ = ["METHODS", "Callback", "feedback_arc"]
 
 FOREVER = 1e9  # seconds
+SMALL = 1e-9  # a share of what is violated
 
 Callback = Callable[[float, float], object]
 """Told of the best value and the bound so far."""
@@ -134,8 +143,12 @@ def quickly(search: Callable[[FloatArray], IntArray]) -> Callable[[Problem], Fou
 
     def method(problem: Problem) -> Found:
         order, bound = search(problem.net), packed(problem.net)
-        slack = violated(problem.net, order) - bound
-        return Found(order, bound, slack <= rounding(problem.net, 1e-12))
+        value, equal = violated(problem.net, order), rounding(problem.net, 1e-12)
+        if not grain(
+            problem.net
+        ):  # beside a huge weight that is kept, what is violated looks like rounding
+            equal = min(equal, SMALL * value)
+        return Found(order, bound, value - bound <= equal)
 
     return method
 
