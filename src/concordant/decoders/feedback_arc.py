@@ -144,9 +144,7 @@ def quickly(search: Callable[[FloatArray], IntArray]) -> Callable[[Problem], Fou
     def method(problem: Problem) -> Found:
         order, bound = search(problem.net), packed(problem.net)
         value, equal = violated(problem.net, order), rounding(problem.net, 1e-12)
-        if not grain(
-            problem.net
-        ):  # beside a huge weight that is kept, what is violated looks like rounding
+        if not grain(problem.net):  # beside a huge weight that is kept, what is violated looks like rounding
             equal = min(equal, SMALL * value)
         return Found(order, bound, value - bound <= equal)
 
