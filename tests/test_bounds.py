@@ -24,6 +24,8 @@ from concordant.theory.bounds import (
 )
 from concordant.theory.bounds.lipschitz import listwise_slope, margin_sum, n_pairs, reach, spread, variety
 
+pytestmark = pytest.mark.once
+
 norms = st.floats(0.01, 20.0)
 deltas = st.floats(1e-6, 0.9)
 sizes = st.lists(st.integers(1, 5), min_size=2, max_size=5).map(tuple)

@@ -34,6 +34,8 @@ from concordant.theory.lowrank import (
     loss_matrix,
 )
 
+pytestmark = pytest.mark.once
+
 EPSILON = np.finfo(float).eps
 
 

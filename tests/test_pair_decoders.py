@@ -39,6 +39,8 @@ from concordant.exceptions import (
     UnknownNameError,
 )
 
+pytestmark = pytest.mark.once
+
 # The functions of these names hide the modules.
 ap_module = sys.modules[average_precision.__module__]
 arc_module = sys.modules[feedback_arc.__module__]

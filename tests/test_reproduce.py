@@ -18,6 +18,8 @@ from concordant.exceptions import DatasetNotFoundError, EmptyDataError, UnknownN
 from concordant.rankers.claim import knowingly
 from concordant.supervision.datasets import Fold
 
+pytestmark = pytest.mark.once
+
 NAMES = [method.name for method in buffoni.METHODS]
 METRICS = ["err", "dcg", "ndcg", "ndcg@10"]
 

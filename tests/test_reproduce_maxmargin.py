@@ -20,6 +20,8 @@ from concordant.rankers.claim import knowingly
 from concordant.theory.bounds import average_precision, listwise, multipartite
 from concordant.theory.bounds.empirical import empirical
 
+pytestmark = pytest.mark.once
+
 NAMES = [method.name for method in maxmargin.METHODS]
 METRICS = ["map", "ndcg@10", "p@1", "p@5"]
 GRID = linear_paths.decades(2, -2)

@@ -17,6 +17,8 @@ from concordant.evaluation.reproduction.linear_paths import decades
 from concordant.evaluation.reproduction.pairs_paths import SAME_FIT, Linear, Pairs, Summed
 from concordant.exceptions import DatasetNotFoundError, EmptyDataError, UnknownNameError
 
+pytestmark = pytest.mark.once
+
 GRIDS = {"linear": decades(1, -2), "pairs": decades(1, -1)}
 ROWS = {
     metric: [
