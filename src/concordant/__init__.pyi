@@ -6,6 +6,7 @@ from . import surrogates as surrogates
 from . import theory as theory
 from .aggregation import Aggregate as Aggregate
 from .aggregation import aggregate as aggregate
+from .comparer import Comparer as Comparer
 from .exceptions import ConcordantError as ConcordantError
 from .exceptions import GuaranteeWarning as GuaranteeWarning
 from .metrics import Convention as Convention

@@ -11,7 +11,9 @@ from concordant.supervision.columns import as_numpy, check_grades, check_lengths
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["check"]
+__all__ = ["check", "check_features", "check_pairs"]
+
+LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles
 
 
 def check_features(X: ArrayLike, name: str = "X") -> Any:
@@ -30,6 +32,27 @@ def check_features(X: ArrayLike, name: str = "X") -> Any:
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     refuse_non_finite(matrix, name)
     return matrix
+
+
+def check_pairs(pairs: ArrayLike, n_features: int | None = None) -> FloatArray:
+    """Give finite features of both sides, (n, 2, n_features), small enough to be squared and summed.
+
+    >>> check_pairs([[[1, 2], [3, 4]]]).shape
+    (1, 2, 2)
+    """
+    given = as_numpy(pairs, "pairs")
+    wanted = "n_features" if n_features is None else n_features
+    if given.ndim != 3 or given.shape[1] != 2 or n_features not in (None, given.shape[2]):
+        raise ShapeError("pairs", given.shape, f"(n, 2, {wanted}): the features of left and right")
+    if not len(given):
+        raise EmptyDataError("pairs")
+    flat = np.ascontiguousarray(check_features(given.reshape(len(given), -1), "pairs"), dtype=np.float64)
+    if flat.size and max(flat.max(), -flat.min()) > LARGEST:
+        large = np.abs(flat) > LARGEST
+        (row, column), hint = np.argwhere(large)[0], "rescale the features."
+        where = f"row {row}, column {column}"
+        raise NonFiniteError("pairs", float(flat[large][0]), where, int(large.sum()), hint)
+    return flat.reshape(given.shape)
 
 
 def refuse_non_finite(matrix: Any, name: str) -> None:

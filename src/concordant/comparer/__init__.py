@@ -1,0 +1,5 @@
+"""Learning from pairs with ties."""
+
+from concordant.comparer.comparer import Comparer
+
+__all__ = ["Comparer"]

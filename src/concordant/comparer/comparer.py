@@ -1,0 +1,278 @@
+"""Comparer: which of two items is better, or neither, learned from pairs with ties."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from concordant.comparer.calibration import OutcomeCurve, fit_curve, held_out_decisions
+from concordant.comparer.machine import Weights, train
+from concordant.comparer.recipe import read_recipe
+from concordant.comparer.stream import Stream
+from concordant.decoders.threshold import outcomes
+from concordant.exceptions import GuaranteeWarning, ParameterError, ShapeError
+from concordant.supervision.check import check_features, check_pairs
+from concordant.supervision.columns import check_lengths, check_nonnegative
+from concordant.supervision.labels import check_outcome
+from concordant.types import ArrayLike, FloatArray, IntArray
+
+__all__ = ["Comparer"]
+
+FAR = 1e-3  # a share of the objective that is worth a warning
+
+
+class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Support vector comparison machine: pairs in, which is better or neither out.
+
+    A ranking function r and a threshold are learned together: the right item is predicted better where
+    r(right) - r(left) exceeds the threshold, the left one where the opposite holds, else neither.
+
+    Parameters
+    ----------
+    kernel
+        "linear", "rbf" (exp(-gamma d^2)), "poly" ((gamma a.b + coef0)^degree), or a function of two matrices
+        of items that gives the matrix of their kernel values. Features are scaled first.
+    C
+        Cost of a unit of slack, summed over pairs. `inf`: hard margin, linear kernel only; raises
+        `NotSeparableError` where there is none.
+    gamma, degree, coef0
+        Of the kernel; gamma "scale" is one over the number of features.
+    method
+        "compare": ties train the ranking function, as pairs whose difference is to be small. "rank": they do
+        not, and only the threshold is fitted to them; "rank2": each tie trains as two opposite differences.
+        These two are the baselines of the paper.
+    formulation
+        "qp": a binary support vector machine on differences. "lp": the margin is measured in values of r, and
+        the coefficients are sparse; `nu` weighs the margin. For method "compare" and hinge loss.
+    loss
+        "hinge", "squared_hinge" or "logistic".
+    approximation
+        With a kernel: "exact", "nystroem" (features of `n_components` random training items), or "auto":
+        exact up to 5,000 rows of the binary machine (a tie is two rows; methods without bias double them) and
+        hinge loss, else nystroem. A kernel "lp" takes its functions from at most 1,000 items unless "exact".
+    n_components
+        Items whose kernel functions are the features of "nystroem".
+    nu
+        Weight of the margin in the linear program.
+    calibration
+        Folds on which `predict_proba` is calibrated, at the cost of as many fits; 0: none.
+    tol
+        Share of the objective at which a duality gap is small enough; libsvm may violate its conditions of
+        optimality by 100 times that.
+    max_iter
+        Newton steps at most.
+    random_state
+        Seed of landmarks and folds.
+
+    Attributes
+    ----------
+    threshold_
+        1 for method "compare"; else fitted.
+    method_, note_
+        What was trained in the end, and why, where it is not what was asked for; a `GuaranteeWarning` says
+        so too.
+    coef_
+        Linear kernel: weight of each feature in its own unit; 0 for features that do not vary.
+    machine_, scaling_, curve_
+        Ranking function with objective and gap; the scaling; the calibration, None without one.
+    classes_
+        -1, 0, 1.
+
+    Notes
+    -----
+    Degenerate data. No ties: trained as "rank", threshold 0. Only ties, or no feature that varies: every item
+    scores 0 and a tie is predicted always. A bias >= 0, for which the paper's Lemma 1 says nothing (its own
+    code then turns all ranks round): the direction is kept, the threshold fitted to the training pairs.
+    A single pair is no special case.
+
+    References
+    ----------
+    Venuto, Hocking, Sphanurattana, Sugiyama, "Support vector comparison machines".
+
+    Examples
+    --------
+    >>> from concordant import Comparer, synthetic
+    >>> games = synthetic.comparisons(n=200, norm="l2", tie_share=0.5)
+    >>> model = Comparer(kernel="rbf", C=10.0).fit(games.pairs, games.y)
+    >>> model.predict(games.pairs[:5]).tolist(), games.y[:5].tolist()
+    ([1, 0, 0, 1, 1], [1, 0, 0, 1, 1])
+    >>> far, near = model.rank_score([[2.0, 0.0], [0.5, 0.0]])  # the truth is the squared norm
+    >>> bool(far > near)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        *,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        method: str = "compare",
+        formulation: str = "qp",
+        loss: str = "hinge",
+        approximation: str = "auto",
+        n_components: int = 1000,
+        nu: float = 1.0,
+        calibration: int = 5,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        random_state: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.method = method
+        self.formulation = formulation
+        self.loss = loss
+        self.approximation = approximation
+        self.n_components = n_components
+        self.nu = nu
+        self.calibration = calibration
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
+
+    def fit(self, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
+        """Learn from pairs.
+
+        Parameters
+        ----------
+        pairs
+            Features of both sides, (n, 2, p): `pairs[:, 0]` left, `pairs[:, 1]` right. Of a table of items
+            and a list of votes, `Comparisons.pairs` makes them.
+        y
+            -1 the left is better, 1 the right is better, 0 no difference.
+        sample_weight
+            Numbers >= 0 that multiply C, one per pair; 0 leaves a pair out.
+        """
+        given, outcome, weight = checked(pairs, y, sample_weight)
+        self.n_features_in_, self.classes_ = given.shape[2], np.array([-1, 0, 1])
+        self.__dict__.pop("stream_", None)
+        self.scaling_, self.machine_ = train(given, outcome, weight, read_recipe(self, given.shape[2]))
+        self.curve_ = self.calibrated(given, outcome, weight)
+        self.warn()
+        return self
+
+    def partial_fit(self, pairs: ArrayLike, y: ArrayLike) -> Self:
+        """Learn more pairs, one after the other, at a cost per pair that does not grow with those seen.
+
+        Logistic or hinge loss, method "compare"; a stochastic step per pair, weights averaged. A linear
+        machine scales features by what it has seen so far; of a kernel, the first call fixes scaling and
+        landmarks, so it should hold a fair sample. Every pair is scored before it is learned, which is what
+        `predict_proba` is calibrated on. A model that was fitted by `fit` starts anew.
+        """
+        given, outcome, _ = checked(pairs, y, None)
+        if not hasattr(self, "stream_"):
+            self.n_features_in_, self.classes_ = given.shape[2], np.array([-1, 0, 1])
+            self.stream_ = Stream.start(given, read_recipe(self, given.shape[2]))
+        given = check_pairs(given, self.n_features_in_)
+        self.stream_.learn(given, outcome)
+        self.scaling_, self.machine_, self.curve_ = self.stream_.model()
+        return self
+
+    def rank_score(self, items: ArrayLike) -> FloatArray:
+        """Scores r of items, a row of features each; the higher the better, and only differences count."""
+        check_is_fitted(self)
+        table = check_features(items, "items")
+        if hasattr(table, "tocsr"):
+            table = table.toarray()
+        if table.shape[1] != self.n_features_in_:
+            raise ShapeError("items", table.shape, f"(n, {self.n_features_in_}): as many features as fitted")
+        return self.machine_.scorer(self.scaling_(table))
+
+    def decision_function(self, pairs: ArrayLike) -> FloatArray:
+        """r(right) - r(left) of each pair."""
+        check_is_fitted(self)
+        given = check_pairs(pairs, self.n_features_in_)
+        return self.rank_score(given[:, 1]) - self.rank_score(given[:, 0])
+
+    def predict(self, pairs: ArrayLike) -> IntArray:
+        """-1, 0 or 1 of each pair: the decision's sign where its size exceeds the threshold, else 0."""
+        return outcomes(self.decision_function(pairs), self.threshold_)
+
+    def predict_proba(self, pairs: ArrayLike) -> FloatArray:
+        """Probabilities of -1, 0 and 1, (n, 3): a curve of the decision, calibrated on held-out pairs."""
+        check_is_fitted(self)
+        if self.curve_ is None:
+            raise NotFittedError("calibration=0 left predict_proba out; fit with calibration=5, say.")
+        return self.curve_(self.decision_function(pairs))
+
+    @property
+    def threshold_(self) -> float:
+        """Differences of scores up to this size are ties."""
+        check_is_fitted(self, "machine_")
+        return self.machine_.threshold
+
+    @property
+    def method_(self) -> str:
+        """What was trained."""
+        check_is_fitted(self, "machine_")
+        return self.machine_.method
+
+    @property
+    def note_(self) -> str:
+        """What was done in place of what was asked for; else empty."""
+        check_is_fitted(self, "machine_")
+        return self.machine_.note
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weight of each feature, in its own unit; of a linear kernel."""
+        check_is_fitted(self, "machine_")
+        if not isinstance(self.machine_.scorer, Weights):
+            raise AttributeError("coef_ is for the linear kernel; rank_score gives scores.")  # noqa: TRY004
+        weights = np.zeros(self.n_features_in_)
+        weights[self.scaling_.kept] = self.machine_.scorer.w / self.scaling_.deviation
+        return weights
+
+    def calibrated(self, pairs: FloatArray, y: IntArray, weight: FloatArray) -> OutcomeCurve | None:
+        """Fit the curve to decisions of pairs that were held out."""
+        if not self.calibration:
+            return None
+        recipe = read_recipe(self, pairs.shape[2])
+
+        def decide(fitted: IntArray, held: IntArray) -> FloatArray:
+            if not weight[fitted].any():
+                return np.zeros(len(held))
+            scaling, machine = train(pairs[fitted], y[fitted], weight[fitted], recipe)
+            scaled = scaling(pairs[held])
+            return machine.scorer(scaled[:, 1]) - machine.scorer(scaled[:, 0])
+
+        decisions = held_out_decisions(decide, y, self.calibration, self.random_state)
+        return fit_curve(decisions, y, weight)
+
+    def warn(self) -> None:
+        """Say where the model is not what was asked for, or not optimal."""
+        machine = self.machine_
+        if machine.note:
+            warnings.warn(machine.note, GuaranteeWarning, stacklevel=3)
+        if not machine.converged and machine.gap > FAR * machine.value:
+            text = f"the objective {machine.value:.6g} may lie {machine.gap:.3g} above its optimum"
+            warnings.warn(f"{text}; raise max_iter, or lower C.", ConvergenceWarning, stacklevel=3)
+
+
+def checked(
+    pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Give pairs, outcomes and weights that fit together."""
+    given, outcome = check_pairs(pairs), check_outcome(y, "y")
+    weight = np.ones(len(given)) if sample_weight is None else sample_weight
+    weight = check_nonnegative(weight, "sample_weight", "pair")
+    check_lengths("pairs", len(given), y=outcome, sample_weight=weight)
+    if not weight.any():
+        raise ParameterError("sample_weight", 0.0, "above 0 for at least one pair")
+    return given, outcome, weight

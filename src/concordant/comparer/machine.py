@@ -1,0 +1,274 @@
+"""Training: standardized pairs become a ranking function and a threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from concordant.comparer.recipe import Recipe
+from concordant.comparer.scaling import Scaling
+from concordant.decoders.threshold import best_threshold
+from concordant.exceptions import ParameterError
+from concordant.scorers.kernel import KernelScorer, NystroemMap
+from concordant.solvers.dual import fit_gram
+from concordant.solvers.margin import METHODS, fit_margin
+from concordant.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
+
+EXACT_ROWS = 5_000  # of the binary machine: its matrix takes 200 MB
+LP_BASIS = 1_000  # functions of a kernel linear program
+
+Scorer = Callable[[FloatArray], FloatArray]
+
+NO_TIES = (
+    "no pair is a tie: the machine was trained to rank (method 'rank') with threshold 0, and predicts none"
+)
+NO_THRESHOLD = (
+    "the bias came out >= 0, so that no threshold separates ties from differences (few ties, or a small C): "
+    "the direction is the machine's, its threshold was fitted to the training pairs"
+)
+ONLY_TIES = "all pairs are ties: every item scores 0, and a tie is predicted always"
+NO_FEATURES = "no feature varies: every item scores 0, and a tie is predicted always"
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """r(x) = x @ w, of scaled items."""
+
+    w: FloatArray
+
+    def __call__(self, items: FloatArray) -> FloatArray:
+        """Score items."""
+        scores: FloatArray = items @ self.w
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A ranking function of scaled items, and its threshold.
+
+    Attributes
+    ----------
+    scorer
+        Scores of scaled items: `Weights` or a `KernelScorer`.
+    threshold
+        Differences up to this size are ties.
+    method, solver
+        What was really trained ("compare", "rank", "rank2"), and by what: "newton", "libsvm", "nystroem",
+        "lp", "hard lp", "hard qp" or "none".
+    bias
+        Of the binary machine; 0 where there is none.
+    value, gap
+        The objective, and how far it is above its optimum at most; of a hard margin, the margin itself (to
+        be maximised).
+    note
+        What was done in place of what was asked for, and why; else empty.
+    converged
+        Whether the gap is below the tolerance.
+    """
+
+    scorer: Weights | KernelScorer
+    threshold: float
+    method: str
+    solver: str
+    bias: float = 0.0
+    value: float = 0.0
+    gap: float = 0.0
+    note: str = ""
+    converged: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Training pairs of weight above 0: as given, scaled on demand."""
+
+    given: FloatArray
+    y: IntArray
+    weight: FloatArray
+    scaling: Scaling
+
+    @property
+    def tie(self) -> BoolArray:
+        """Which are ties."""
+        ties: BoolArray = self.y == 0
+        return ties
+
+    def turned(self) -> FloatArray:
+        """Both sides' scaled features, turned so that right is better."""
+        scaled = self.scaling(self.given)
+        return np.where((self.y < 0)[:, None, None], scaled[:, ::-1], scaled)
+
+    def decisions(self, scorer: Scorer) -> FloatArray:
+        """r(right) - r(left)."""
+        scaled = self.scaling(self.given)
+        return scorer(scaled[:, 1]) - scorer(scaled[:, 0])
+
+
+def train(given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe) -> tuple[Scaling, Machine]:
+    """Scale, train, and fix the threshold."""
+    used = weight > 0.0
+    if not used.all():
+        given, y, weight = given[used], y[used], weight[used]
+    pairs = Pairs(given, y, weight, Scaling.of(given, weight))
+    if not pairs.scaling.kept.any() or pairs.tie.all():
+        note = ONLY_TIES if pairs.tie.all() else NO_FEATURES
+        nothing = Weights(np.zeros(int(pairs.scaling.kept.sum())))
+        return pairs.scaling, Machine(nothing, 1.0, recipe.method, "none", note=note)
+    if recipe.method == "compare" and not pairs.tie.any():
+        ranking = replace(recipe, method="rank", formulation="qp", C=finite(recipe.C))
+        return pairs.scaling, replace(with_threshold(pairs, solved(pairs, ranking)), note=NO_TIES)
+    machine = solved(pairs, recipe)
+    return pairs.scaling, with_threshold(pairs, machine)
+
+
+def finite(C: float) -> float:
+    """Give a cost so large that it stands for a hard margin."""
+    return min(C, 1e6)
+
+
+def solved(pairs: Pairs, recipe: Recipe) -> Machine:
+    """Choose the solver: by what is asked, and by size."""
+    if recipe.formulation == "lp":
+        return by_linear_program(pairs, recipe)
+    if recipe.kernel.name == "linear":
+        return by_newton(pairs, recipe) if math.isfinite(recipe.C) else by_hard_margin(pairs, "hard qp")
+    if not math.isfinite(recipe.C):
+        raise ParameterError("C", recipe.C, "finite with a kernel; try 1e6")
+    if recipe.loss == "hinge" and exact(recipe, n_rows(pairs.tie, recipe.method)):
+        return by_libsvm(pairs, recipe)
+    return by_nystroem(pairs, recipe)
+
+
+def exact(recipe: Recipe, rows: int) -> bool:
+    """Whether the kernel's own matrix is used."""
+    if recipe.approximation == "auto":
+        return rows <= EXACT_ROWS
+    return recipe.approximation == "exact"
+
+
+def n_rows(tie: BoolArray, method: str) -> int:
+    """Rows of the binary machine that libsvm sees."""
+    family, ties = METHODS[method], int(tie.sum())
+    rows = len(tie) - ties + (2 * ties if family.tie_weight else 0)
+    return rows if family.has_bias else 2 * rows
+
+
+def by_newton(pairs: Pairs, recipe: Recipe) -> Machine:
+    """Solve a linear machine in the primal."""
+    differences = pairs.scaling.differences(pairs.given, pairs.y)
+    return primal(differences, pairs, recipe, Weights, "newton")
+
+
+def by_nystroem(pairs: Pairs, recipe: Recipe) -> Machine:
+    """Solve in the primal, on features of landmarks; on those of all items where exactness is asked for."""
+    turned = pairs.turned()
+    items = turned.reshape(-1, turned.shape[2])
+    wanted = len(items) if recipe.approximation == "exact" else recipe.n_components
+    features = NystroemMap.of(recipe.kernel, items, wanted, np.random.default_rng(recipe.seed))
+    return primal(features.differences(turned), pairs, recipe, features.scorer, "nystroem")
+
+
+def primal(
+    differences: FloatArray,
+    pairs: Pairs,
+    recipe: Recipe,
+    scorer: Callable[[FloatArray], Weights | KernelScorer],
+    solver: str,
+) -> Machine:
+    """Train on explicit features."""
+    found = fit_margin(
+        differences,
+        pairs.tie,
+        C=recipe.C,
+        method=recipe.method,
+        loss=recipe.loss,
+        sample_weight=pairs.weight,
+        tol=recipe.tol,
+        max_iter=recipe.max_iter,
+    )
+    w = found.w / -found.bias if found.bias < 0.0 else found.w
+    return Machine(
+        scorer(w),
+        math.nan,
+        recipe.method,
+        solver,
+        found.bias,
+        found.value,
+        found.gap,
+        converged=found.converged,
+    )
+
+
+def by_libsvm(pairs: Pairs, recipe: Recipe) -> Machine:
+    """Solve the dual on the kernel's own matrix."""
+    turned = pairs.turned()
+    gram = recipe.kernel.gram(turned)
+    found = fit_gram(
+        gram,
+        pairs.tie,
+        C=recipe.C,
+        method=recipe.method,
+        sample_weight=pairs.weight,
+        tol=100.0 * recipe.tol,
+    )
+    support = np.flatnonzero(found.coef)
+    coef = found.coef[support] / (-found.bias if found.bias < 0.0 else 1.0)
+    items = np.concatenate((turned[support, 1], turned[support, 0]))
+    scorer = KernelScorer(recipe.kernel, items, np.concatenate((coef, -coef)))
+    return Machine(scorer, math.nan, recipe.method, "libsvm", found.bias, found.value, found.gap)
+
+
+def by_hard_margin(pairs: Pairs, solver: str) -> Machine:
+    """Maximise the margin of separable pairs."""
+    from concordant.solvers.hard_margin import hard_margin_lp, hard_margin_qp
+
+    differences = pairs.scaling.differences(pairs.given, pairs.y)
+    solve = hard_margin_lp if solver == "hard lp" else hard_margin_qp
+    found = solve(differences, np.where(pairs.tie, 0, 1))
+    return Machine(Weights(found.w), 1.0, "compare", solver, -1.0 / found.mu, found.mu, found.gap)
+
+
+def by_linear_program(pairs: Pairs, recipe: Recipe) -> Machine:
+    """Maximise the margin in values of the ranking function: hard, or with slack and sparse coefficients."""
+    from concordant.solvers.linear_program import soft_margin_lp
+
+    linear = recipe.kernel.name == "linear"
+    if not math.isfinite(recipe.C):
+        if not linear:
+            raise ParameterError("C", recipe.C, "finite with a kernel; try 1e6")
+        return by_hard_margin(pairs, "hard lp")
+    outcome = np.where(pairs.tie, 0, 1)
+    if linear:
+        basis, items = pairs.scaling.differences(pairs.given, pairs.y), np.empty((0, 0))
+    else:
+        turned = pairs.turned()
+        items = basis_items(turned, recipe)
+        basis = recipe.kernel(turned[:, 1], items) - recipe.kernel(turned[:, 0], items)
+    found = soft_margin_lp(basis, outcome, recipe.C, recipe.nu, pairs.weight)
+    kept = np.flatnonzero(found.a)
+    scorer = Weights(found.a) if linear else KernelScorer(recipe.kernel, items[kept], found.a[kept])
+    return Machine(scorer, 1.0, "compare", "lp", value=found.value, gap=found.gap)
+
+
+def basis_items(turned: FloatArray, recipe: Recipe) -> FloatArray:
+    """Give the items whose kernel functions span the linear program's ranking functions."""
+    items = np.unique(turned.reshape(-1, turned.shape[2]), axis=0)
+    if len(items) <= LP_BASIS or recipe.approximation == "exact":
+        return items
+    chosen = np.random.default_rng(recipe.seed).permutation(len(items))[:LP_BASIS]
+    return items[np.sort(chosen)]
+
+
+def with_threshold(pairs: Pairs, machine: Machine) -> Machine:
+    """Fix the threshold: 1 by construction where Lemma 1 holds, else that of least training error."""
+    if not math.isnan(machine.threshold):
+        return machine
+    if machine.method == "compare" and machine.bias < 0.0:
+        return replace(machine, threshold=1.0)
+    tau = best_threshold(pairs.decisions(machine.scorer), pairs.y, pairs.weight)
+    note = NO_THRESHOLD if machine.method == "compare" else ""
+    return replace(machine, threshold=tau, note=note)

@@ -1,0 +1,77 @@
+"""What is trained, and how: the parameters of a `Comparer`, checked."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.scorers.kernel import Kernel
+from concordant.solvers.margin import LOSSES, METHODS
+
+if TYPE_CHECKING:
+    from concordant.comparer.comparer import Comparer
+
+__all__ = ["Recipe", "read_recipe"]
+
+CHOICES = {
+    "method": tuple(METHODS),
+    "formulation": ("qp", "lp"),
+    "loss": tuple(LOSSES),
+    "approximation": ("auto", "exact", "nystroem"),
+}
+COUNTS = {"n_components": 1, "max_iter": 1, "random_state": 0, "calibration": 0}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The parameters of `Comparer`."""
+
+    kernel: Kernel
+    C: float
+    method: str
+    formulation: str
+    loss: str
+    approximation: str
+    n_components: int
+    nu: float
+    tol: float
+    max_iter: int
+    seed: int
+
+
+def read_recipe(model: Comparer, n_features: int) -> Recipe:
+    """Check the parameters, alone and together."""
+    for name, allowed in CHOICES.items():
+        if not isinstance(getattr(model, name), str) or getattr(model, name) not in allowed:
+            raise UnknownNameError(name, getattr(model, name), allowed)
+    plain = (model.method, model.loss) == ("compare", "hinge")
+    if model.formulation == "lp" and not plain:
+        raise ParameterError("formulation", "lp", "'qp' unless method is 'compare' and loss 'hinge'")
+    check_real("C", model.C, 0.0, math.inf, "above 0; inf: a hard margin")
+    if math.inf <= model.C and not plain:
+        raise ParameterError("C", model.C, "finite unless method is 'compare' and loss 'hinge'")
+    check_real("tol", model.tol, 0.0, 1.0, "above 0 and at most 1")
+    check_real("nu", model.nu, -math.ulp(0.0), math.nextafter(math.inf, 0.0), "finite and >= 0")
+    for name, least in COUNTS.items():
+        check_whole(name, getattr(model, name), least)
+    if model.calibration == 1:
+        raise ParameterError("calibration", 1, "0 (none), or at least 2 folds")
+    gamma: Any = 1.0 / max(n_features, 1) if model.gamma == "scale" else model.gamma
+    kernel = Kernel(model.kernel, gamma, model.degree, model.coef0)
+    how = model.method, model.formulation, model.loss, model.approximation, model.n_components
+    return Recipe(kernel, float(model.C), *how, model.nu, model.tol, model.max_iter, model.random_state)
+
+
+def check_real(name: str, value: Any, above: float, most: float, allowed: str) -> None:
+    """Refuse what is no number in (above, most]."""
+    if not (isinstance(value, numbers.Real) and above < float(value) <= most):
+        raise ParameterError(name, value, allowed)
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is no whole number, or too small."""
+    if not (isinstance(value, numbers.Integral) and int(value) >= least):
+        raise ParameterError(name, value, f"a whole number >= {least}")

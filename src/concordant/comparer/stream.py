@@ -1,0 +1,69 @@
+"""The model behind `partial_fit`: a fixed map of features, and what is learned on it pair by pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from concordant.comparer.calibration import OutcomeCurve
+from concordant.comparer.machine import Machine, Weights
+from concordant.comparer.online import online_curve
+from concordant.comparer.recipe import Recipe
+from concordant.comparer.scaling import Scaling
+from concordant.exceptions import ParameterError
+from concordant.scorers.kernel import NystroemMap
+from concordant.solvers.online import OnlineState, learn, ranking, weights
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["Stream"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """What `partial_fit` keeps between calls; its size does not grow.
+
+    Attributes
+    ----------
+    state
+        Weights and what belongs to them.
+    scaling
+        Of a linear machine none, since the state scales by what it has seen; of a kernel that of the first
+        call.
+    features
+        The kernel's map, None of a linear machine.
+    """
+
+    recipe: Recipe
+    state: OnlineState
+    scaling: Scaling
+    features: NystroemMap | None
+
+    @classmethod
+    def start(cls, pairs: FloatArray, recipe: Recipe) -> Stream:
+        """Fix what does not change any more, by the first pairs."""
+        if recipe.method != "compare" or recipe.formulation != "qp" or recipe.loss == "squared_hinge":
+            allowed = "called with method 'compare', formulation 'qp' and loss 'logistic' or 'hinge'"
+            raise ParameterError("partial_fit", (recipe.method, recipe.formulation, recipe.loss), allowed)
+        p = pairs.shape[2]
+        if recipe.kernel.name == "linear":
+            return cls(recipe, OnlineState.start(p), Scaling(np.zeros(p), np.ones(p), np.ones(p, bool)), None)
+        scaling = Scaling.of(pairs, np.ones(len(pairs)))
+        items = scaling(pairs).reshape(-1, int(scaling.kept.sum()))
+        rng = np.random.default_rng(recipe.seed)
+        features = NystroemMap.of(recipe.kernel, items, recipe.n_components, rng)
+        return cls(recipe, OnlineState.start(features.whiten.shape[1]), scaling, features)
+
+    def learn(self, pairs: FloatArray, y: IntArray) -> None:
+        """Take one step per pair."""
+        if self.features is not None:
+            sides = [self.features(self.scaling(pairs[:, side])) for side in (0, 1)]
+            pairs = np.stack(sides, axis=1)
+        learn(self.state, pairs, y, C=self.recipe.C, loss=self.recipe.loss)
+
+    def model(self) -> tuple[Scaling, Machine, OutcomeCurve]:
+        """Give the ranking function as it stands now."""
+        found, bias = weights(self.state)
+        w, threshold = ranking(found, bias)
+        scorer = Weights(w) if self.features is None else self.features.scorer(w)
+        return self.scaling, Machine(scorer, threshold, "compare", "online", bias), online_curve(self.state)

@@ -1,0 +1,175 @@
+"""The comparison family on linear features: truncated Newton in the primal, certified by the dual.
+
+With flipped differences d (right - left, turned so that right is better), g = u.d and cost C, all methods
+minimise over u, and over b where there is a bias,
+
+    1/2 u.u + C [wD sum over differences of h(1 - b - g) + wT sum over ties of h(1 + b - g) + h(1 + b + g)]
+
+- compare: wD = wT = 1 with a bias: the binary machine of the paper (equations 9 and 15), where each tie
+  enters once each way round; r = -u/b and threshold 1, by its Lemma 1;
+- rank: wT = 0 and b = 0, the ranking machine; rank2: wD = 2, wT = 1 and b = 0. Their threshold is fitted.
+
+h is the hinge, its square, or (with margin 0 in place of 1) the logistic loss. A hinge is rounded over
+[0, delta], delta falling by tens until the duality gap of the hinge itself is small: no row is written twice,
+nothing of size n x n or p x n beyond the differences is held.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from concordant._segments import one_blas_thread
+from concordant.solvers.margin_newton import Problem, certified, cornered, look, settle
+from concordant.types import BoolArray, FloatArray
+
+__all__ = ["LOSSES", "METHODS", "MarginSolution", "Method", "fit_margin", "objective"]
+
+LOSSES: Mapping[str, int] = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
+COARSEST, FINEST = 2.0, 1e-9  # where rounding begins (every hinge is bent at rest), and where doubles end
+STEPS = 60  # at one rounding
+SAMPLE, SAMPLE_FROM = 4_000, 20_000  # rows to start from, and of how many
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Method:
+    """One member of the family: the weights of differences and ties, and whether there is a bias."""
+
+    difference_weight: float
+    tie_weight: float
+    has_bias: bool
+
+
+METHODS: Mapping[str, Method] = {
+    "compare": Method(1.0, 1.0, has_bias=True),
+    "rank": Method(1.0, 0.0, has_bias=False),
+    "rank2": Method(2.0, 1.0, has_bias=False),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MarginSolution:
+    """Where the solver stopped.
+
+    Attributes
+    ----------
+    w, bias
+        Direction u and bias b.
+    value, gap
+        The objective, and how far it is above its optimum at most: the difference to a feasible point of the
+        dual.
+    n_iter
+        Newton steps.
+    converged
+        Whether the gap came below the tolerance times the objective.
+    """
+
+    w: FloatArray
+    bias: float
+    value: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+def fit_margin(
+    differences: FloatArray,
+    is_tie: BoolArray,
+    *,
+    C: float,
+    method: str = "compare",
+    loss: str = "hinge",
+    sample_weight: FloatArray | None = None,
+    tol: float = 1e-5,
+    max_iter: int = 1000,
+    start: tuple[FloatArray, float] | None = None,
+    callback: Callable[[int, float], object] | None = None,
+) -> MarginSolution:
+    """Minimise the objective of this module.
+
+    Parameters
+    ----------
+    differences
+        right - left, turned so that right is better; ties either way round. Shape (n, p).
+    is_tie
+        Which pairs are ties.
+    C, method, loss, sample_weight
+        As in the objective; weights multiply C.
+    tol
+        Share of the objective at which the duality gap is small enough.
+    max_iter
+        Newton steps at most.
+    start
+        Direction and bias to start from, say those of a neighbouring C.
+    callback
+        Called with the number of steps and the gap after each round; a true answer ends the work.
+
+    Examples
+    --------
+    >>> d = np.array([[2.0], [0.5]])
+    >>> found = fit_margin(d, np.array([False, True]), C=100.0, tol=1e-10)
+    >>> found.w.round(6).tolist(), round(found.bias, 6), found.converged
+    ([1.333333], -1.666667, True)
+    """
+    family = METHODS[method]
+    cost = C * np.where(is_tie, family.tie_weight, family.difference_weight)
+    cost = cost if sample_weight is None else cost * sample_weight
+    used = cost > 0.0
+    chosen = (differences, is_tie, cost) if used.all() else (differences[used], is_tie[used], cost[used])
+    rows = np.ascontiguousarray(chosen[0], dtype=np.float64)
+    problem = Problem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
+    with one_blas_thread():
+        if start is None and len(rows) > SAMPLE_FROM:
+            start = rough_start(problem)
+        return solve(problem, tol, max_iter, start, callback)
+
+
+def rough_start(problem: Problem) -> tuple[FloatArray, float]:
+    """Solve a sample of the rows first: its optimum is near that of all, at a fraction of the cost."""
+    size = max(SAMPLE, 10 * problem.rows.shape[1])
+    chosen = np.random.default_rng(0).permutation(len(problem.cost))[:size]
+    found = solve(problem.part(np.sort(chosen)), 1e-2, 50, None, None)
+    return found.w, found.bias
+
+
+def solve(
+    problem: Problem,
+    tol: float,
+    max_iter: int,
+    start: tuple[FloatArray, float] | None,
+    callback: Callable[[int, float], object] | None,
+) -> MarginSolution:
+    """Round the hinge less and less, until the gap is small."""
+    w, bias = start if start is not None else (np.zeros(problem.rows.shape[1]), 0.0)
+    delta = COARSEST if start is None else 0.1
+    best, n_iter = MarginSolution(w, bias, math.inf, math.inf, 0, converged=False), 0
+    point = look(problem, w, bias, delta)
+    while True:
+        point, taken = settle(problem, point, min(STEPS, max_iter - n_iter))
+        n_iter += taken
+        value, gap = certified(problem, point)
+        w, bias = point.w, point.bias
+        if problem.kind == 0 and gap > tol * value and (corner := cornered(problem, point)) is not None:
+            w, bias, value, gap = corner if corner[3] < gap else (w, bias, value, gap)
+        if gap < best.gap:
+            best = MarginSolution(w, bias, value, gap, n_iter, converged=gap <= tol * max(value, TINY))
+        over = problem.kind != 0 or point.delta <= FINEST or n_iter >= max_iter
+        if best.converged or over or (callback is not None and callback(n_iter, gap)):
+            return best
+        # The gap falls like delta squared: pairs in the rounded part, times what each of them loses.
+        share = math.sqrt(0.5 * tol * value / max(gap, TINY))
+        point = look(problem, point.w, point.bias, point.delta * min(max(share, 0.1), 0.5))
+
+
+def objective(
+    g: FloatArray, is_tie: BoolArray, weight: FloatArray, *, bias: float, C: float, family: Method
+) -> float:
+    """Give the hinge losses of scores g."""
+    from concordant.solvers.margin_kernels import losses
+
+    cost = C * weight * np.where(is_tie, family.tie_weight, family.difference_weight)
+    return float(losses(g, is_tie, cost, bias, LOSSES["hinge"], 0.0))

@@ -1,0 +1,234 @@
+"""The comparison family learned from a stream of pairs: one stochastic step per pair, in constant memory.
+
+The objective is that of `margin.py` with method "compare", by default with logistic loss:
+log(1 + exp(-(b + g))) for a difference, log(1 + exp(b + g)) + log(1 + exp(b - g)) for a tie. A hinge needs
+its margin of 1, without which u = 0 would cost nothing; logistic loss has a slope everywhere, and with
+margin 0 it is minus the logarithm of a likelihood: that of a cumulative logit with cut -b, but for a term
+-log(1 - exp(2 b)) per tie.
+
+Ranking: r = -w/b with threshold 1 where b < 0. Where b >= 0 (no ties, or few), no tie is ever predicted:
+r = w, threshold 0.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError, ShapeError, UnknownNameError
+from concordant.solvers.margin import LOSSES, METHODS, MarginSolution, Problem, certified, look
+from concordant.supervision.check import check_features
+from concordant.supervision.columns import as_numpy, check_lengths
+from concordant.supervision.labels import check_outcome
+from concordant.types import ArrayLike, BoolArray, FloatArray
+
+__all__ = ["OnlineState", "learn", "ranking", "sgd_logistic", "weights"]
+
+LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles
+FEWEST = 1_000  # steps in an epoch
+NO_BIAS = -1e-100  # a bias above this cannot be divided by
+
+
+@dataclass(eq=False)
+class OnlineState:
+    """What is kept of the pairs seen so far: plain arrays, whose size depends on the features only.
+
+    Attributes
+    ----------
+    count
+        Pairs seen.
+    mean, square
+        Of each feature over both sides of all pairs: the mean, and the sum of squares about it.
+    widest
+        Largest variance that each feature has had.
+    current, fisher
+        Weights of the last step in the features' own units, the bias last; and sums of squared slopes.
+    average
+        Weights that predict: the average of the current ones, later ones counting more.
+    history
+        Decisions on pairs before they were learned: sums of weights (0) and of weights times decisions (1) in
+        bins, of differences (0, turned so that the right is better) and of ties (1, their sizes).
+    """
+
+    count: int
+    mean: FloatArray
+    square: FloatArray
+    widest: FloatArray
+    current: FloatArray
+    fisher: FloatArray
+    average: FloatArray
+    history: FloatArray
+
+    @classmethod
+    def start(cls, n_features: int) -> OnlineState:
+        """Give the state before the first pair.
+
+        >>> OnlineState.start(2).average.tolist()
+        [0.0, 0.0, 0.0]
+        """
+        from concordant.solvers.online_kernels import BINS
+
+        if not (isinstance(n_features, numbers.Integral) and n_features >= 1):
+            raise ParameterError("n_features", n_features, "a whole number >= 1")
+        own, joint = np.zeros((3, n_features)), np.zeros((3, n_features + 1))
+        arrays = [row.copy() for part in (own, joint) for row in part]
+        return cls(0, *arrays, np.zeros((2, 2, BINS)))
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers describe an item."""
+        return len(self.mean)
+
+
+def learn(
+    state: OnlineState, pairs: ArrayLike, y: ArrayLike, *, C: float = 1.0, loss: str = "logistic"
+) -> OnlineState:
+    """Learn pairs one after the other; the state is changed in place, and returned.
+
+    A pair costs time in proportion to the features, however many were seen before; many calls with a pair
+    each give the same bits as one call with all. Features are divided by their spread so far, over both sides
+    of all pairs: their units do not matter, and those that have been constant get no weight. The weights tend
+    to the minimum of 1/2 u.u + C * sum of losses over the pairs seen (u in divided features), the more so the
+    more pairs; order matters, so shuffle a table before learning it.
+
+    Parameters
+    ----------
+    state
+        From `OnlineState.start`, or an earlier call.
+    pairs
+        Features of both sides, (n, 2, p).
+    y
+        Outcomes: -1 the left is better, +1 the right is better, 0 a tie.
+    C
+        Cost of a unit of loss; the same in every call.
+    loss
+        "logistic", "hinge" or "squared_hinge".
+
+    References
+    ----------
+    Polyak and Juditsky (1992) and Shamir and Zhang (2013) for the averaging; Ross, Mineiro and Langford
+    (2013) for steps that do not depend on units.
+
+    Examples
+    --------
+    >>> state = learn(OnlineState.start(1), [[[1.0], [3.0]], [[2.0], [2.1]]], [1, 0])
+    >>> w, bias = weights(state)
+    >>> state.count, bool(w[0] > 0)
+    (2, True)
+    """
+    from concordant.solvers.online_kernels import learn_pairs
+
+    if loss not in LOSSES:
+        raise UnknownNameError("loss", loss, LOSSES)
+    cost, rows, outcome = check_cost(C), check_pairs(pairs, state.n_features), check_outcome(y, "y")
+    check_lengths("pairs", len(rows), y=outcome)
+    moments, steps = (state.mean, state.square, state.widest), (state.current, state.fisher, state.average)
+    learn_pairs(rows, outcome, cost, LOSSES[loss], state.count, *moments, *steps, state.history)
+    state.count += len(outcome)
+    return state
+
+
+def check_cost(C: float) -> float:
+    """Give C, if it is a cost."""
+    if not (isinstance(C, numbers.Real) and 0.0 < C < math.inf):
+        raise ParameterError("C", C, "finite and > 0")
+    return float(C)
+
+
+def check_pairs(pairs: ArrayLike, n_features: int) -> FloatArray:
+    """Give finite features of both sides, (n, 2, n_features), small enough to be squared and summed."""
+    given = as_numpy(pairs, "pairs")
+    if given.ndim != 3 or given.shape[1:] != (2, n_features):
+        raise ShapeError("pairs", given.shape, f"(n, 2, {n_features}): both sides' features")
+    if not len(given):
+        raise EmptyDataError("pairs")
+    flat = np.ascontiguousarray(check_features(given.reshape(len(given), -1), "pairs"), dtype=np.float64)
+    if (large := np.abs(flat) > LARGEST).any():
+        first, hint = np.argwhere(large)[0], "rescale the features."
+        where = f"row {first[0]}, column {first[1]}"
+        raise NonFiniteError("pairs", float(flat[large][0]), where, int(large.sum()), hint)
+    return flat.reshape(given.shape)
+
+
+def weights(state: OnlineState) -> tuple[FloatArray, float]:
+    """Weights w in the features' own units, and the bias b."""
+    return state.average[:-1].copy(), float(state.average[-1])
+
+
+def ranking(w: FloatArray, bias: float) -> tuple[FloatArray, float]:
+    """Weights of the ranking function, r(x) = x @ weights, and its threshold.
+
+    >>> ranking(np.array([3.0]), -1.5), ranking(np.array([3.0]), 0.5)
+    ((array([2.]), 1.0), (array([3.]), 0.0))
+    """
+    return (w / -bias, 1.0) if bias < NO_BIAS else (w, 0.0)
+
+
+def sgd_logistic(
+    differences: FloatArray,
+    is_tie: BoolArray,
+    *,
+    C: float,
+    method: str = "compare",
+    sample_weight: FloatArray | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 50,
+    seed: int = 0,
+) -> MarginSolution:
+    """Minimise the logistic objective of `margin.py` by stochastic gradient, the weights averaged.
+
+    Takes one step per pair, in random order; after each epoch (one pass over the pairs, or as many as make
+    1,000 steps) the objective is evaluated at the average. Converged: an epoch changed it by less than `tol`
+    times its value. That is no proof: `gap` bounds the distance from the optimum, mostly from far above.
+    `n_iter` counts epochs. Otherwise as `fit_margin`.
+
+    Examples
+    --------
+    >>> from concordant.solvers.margin import fit_margin
+    >>> rng = np.random.default_rng(0)
+    >>> d, is_tie = rng.normal(size=(1000, 3)) + 0.5, rng.random(1000) < 0.3
+    >>> found, best = sgd_logistic(d, is_tie, C=1.0), fit_margin(d, is_tie, C=1.0, loss="logistic")
+    >>> found.converged, bool(found.value < 1.001 * best.value)
+    (True, True)
+    """
+    from concordant.solvers.online_kernels import walk
+
+    problem = problem_of(differences, is_tie, check_cost(C), method, sample_weight)
+    n, p = problem.rows.shape
+    total, rng = float(problem.cost.sum()), np.random.default_rng(seed)
+    shares, steps, passes = n * problem.cost / total, np.zeros((3, p + 1)), math.ceil(FEWEST / n)
+    best = solution(problem, steps[2], 0)
+    for epoch in range(max_iter):
+        order = np.concatenate([rng.permutation(n) for _ in range(passes)])
+        fixed = shares, order, 1.0 / total, float(problem.has_bias), problem.kind
+        walk(problem.rows, problem.tie, *fixed, epoch * len(order), *steps)
+        found = solution(problem, steps[2], epoch + 1)
+        settled = abs(best.value - found.value) <= tol * found.value
+        best = found if found.value <= best.value else best
+        if settled:
+            return replace(best, n_iter=epoch + 1, converged=True)
+    return best
+
+
+def problem_of(
+    differences: FloatArray, is_tie: BoolArray, C: float, method: str, sample_weight: FloatArray | None
+) -> Problem:
+    """Give the rows that cost something."""
+    family = METHODS[method]
+    cost = C * np.where(is_tie, family.tie_weight, family.difference_weight)
+    cost = cost if sample_weight is None else cost * sample_weight
+    used = cost > 0.0
+    if not used.any():
+        raise EmptyDataError("differences")
+    rows = np.ascontiguousarray(differences[used], dtype=np.float64)
+    return Problem(rows, is_tie[used], cost[used], family.has_bias, LOSSES["logistic"])
+
+
+def solution(problem: Problem, joint: FloatArray, n_iter: int) -> MarginSolution:
+    """Evaluate the objective, and the gap to its dual."""
+    w, bias = joint[:-1].copy(), float(joint[-1])
+    value, gap = certified(problem, look(problem, w, bias, 0.0))
+    return MarginSolution(w, bias, value, gap, n_iter, converged=False)
