@@ -3,6 +3,7 @@
 Nothing here imports the package.
 """
 
+import decimal
 import functools
 import itertools
 import math
@@ -1379,3 +1380,465 @@ def squared_bound(lists, w, B, delta):
     complexity = B / n * sum(math.sqrt(sum(z**2 for z in part)) for part in (linear, square))
     estimate = B / n * (max(linear) + max(square)) * math.sqrt(2 * log)
     return sum(losses) / n, complexity, estimate, max(highest) * math.sqrt(log / (2 * n))
+
+
+# ---------------------------------------------------------------- pairs of items, outcomes, probabilities
+
+
+def all_item_pairs(labels, groups):
+    """Set of (row, row, sign) of every pair of one group, rows ascending."""
+    rows = range(len(labels))
+    return {
+        (i, j, (labels[j] > labels[i]) - (labels[j] < labels[i]))
+        for i, j in itertools.combinations(rows, 2)
+        if groups[i] == groups[j]
+    }
+
+
+def confusion(outcomes, decisions, tau):
+    """Counts by outcome and prediction, each -1, 0, 1."""
+    counts = [[0] * 3 for _ in range(3)]
+    for y, d in zip(outcomes, decisions, strict=True):
+        predicted = 0 if abs(d) <= tau else (1 if d > 0 else -1)
+        counts[y + 1][predicted + 1] += 1
+    return counts
+
+
+def outcome_scores(outcomes, probabilities, floor):
+    """Means of log-loss, Brier score and ranked probability score."""
+    logs, briers, ranked = [], [], []
+    for y, p in zip(outcomes, probabilities, strict=True):
+        logs.append(-math.log(max(p[y + 1], floor)))
+        briers.append(sum((p[k] - (y == k - 1)) ** 2 for k in range(3)))
+        ranked.append(((p[0] - (y <= -1)) ** 2 + (p[0] + p[1] - (y <= 0)) ** 2) / 2)
+    return tuple(math.fsum(values) / len(outcomes) for values in (logs, briers, ranked))
+
+
+def calibration_bins(outcomes, probabilities, n_bins):
+    """(outcome, mean probability, share, count) of the bins: value number k of n is in bin k n_bins // n."""
+    rows = []
+    for column, outcome in enumerate((-1, 0, 1)):
+        values, bins = [p[column] for p in probabilities], {}
+        for value, y in zip(values, outcomes, strict=True):
+            number = sum(other < value for other in values) * n_bins // len(values)
+            bins.setdefault(number, []).append((value, y == outcome))
+        for _, held in sorted(bins.items()):
+            means = (math.fsum(part) / len(held) for part in zip(*held, strict=True))
+            rows.append((outcome, *means, len(held)))
+    return rows
+
+
+def resampled_area_differences(outcomes, first, second, resamples):
+    """Difference of the ROC areas on each list of rows; those without a tie or a difference are left out."""
+    found = []
+    for rows in resamples:
+        y, a, b = ([values[row] for row in rows] for values in (outcomes, first, second))
+        if 0 < sum(one == 0 for one in y) < len(y):
+            found.append(comparison_area(y, a) - comparison_area(y, b))
+    return found
+
+
+def sushi_pairs(scores):
+    """The two lowest-scored items that are left, again and again: (item, item, sign); -1 is unscored."""
+    left, pairs = [item for item, score in enumerate(scores) if score >= 0], []
+    while len(left) >= 2:
+        first, second = sorted(left, key=lambda item: scores[item])[:2]  # stable: the lower number first
+        pairs.append((first, second, (scores[second] > scores[first]) - (scores[second] < scores[first])))
+        left = [item for item in left if item not in (first, second)]
+    return pairs
+
+
+# ---------------------------------------------------------------- ratings that follow time
+
+
+def elo_ratings(games, k=32.0, initial=1500.0, scale=400.0, advantage=0.0):
+    """Ratings after games (left, right, outcome), and the left's share foretold before each; k None: FIDE."""
+    rating, best, count, shares = {}, {}, {}, []
+    for left, right, outcome in games:
+        a, b = (rating.get(player, initial) for player in (left, right))
+        share = 1 / (1 + 10 ** ((b - a - advantage) / scale))
+        shares.append(share)
+        for player, old, points, expected in (
+            (left, a, (1 - outcome) / 2, share),
+            (right, b, (1 + outcome) / 2, 1 - share),
+        ):
+            games_so_far, highest = count.get(player, 0), best.get(player, initial)
+            fide = 10 if highest >= 2400 else 30 if games_so_far < 30 else 15
+            rating[player] = old + (fide if k is None else k) * (points - expected)
+            count[player], best[player] = games_so_far + 1, max(highest, rating[player])
+    return rating, shares
+
+
+def glicko_ratings(periods, initial=1500.0, deviation=350.0, c=15.0, floor=0.0):
+    """Ratings and deviations after periods {number: games}, by Glickman's formulas; numbers count time."""
+    q, rating, spread, last = math.log(10) / 400, {}, {}, {}
+    for number in sorted(periods):
+        games = periods[number]
+        players = {player for left, right, _ in games for player in (left, right)}
+        before = {}
+        for player in players:
+            wide = spread.get(player, deviation)
+            elapsed = number - last.get(player, number)
+            wide = min(math.hypot(wide, c * math.sqrt(elapsed)), deviation)
+            before[player] = (rating.get(player, initial), wide)
+        for player in players:
+            r, rd = before[player]
+            inverse_d2, total = 0.0, 0.0
+            for left, right, outcome in games:
+                for own, other, sign in ((left, right, -1), (right, left, 1)):
+                    points = (1 + sign * outcome) / 2
+                    if own == player:
+                        r_j, rd_j = before[other]
+                        g = 1 / math.sqrt(1 + 3 * q**2 * rd_j**2 / math.pi**2)
+                        e = 1 / (1 + 10 ** (-g * (r - r_j) / 400))
+                        inverse_d2 += q**2 * g**2 * e * (1 - e)
+                        total += g * (points - e)
+            rating[player] = r + q / (1 / rd**2 + inverse_d2) * total
+            spread[player] = max(math.sqrt(1 / (1 / rd**2 + inverse_d2)), floor)
+            last[player] = number
+    return rating, spread
+
+
+def glicko_by_game(games, **options):
+    """Every game a period of its own for its two players."""
+    initial, deviation, c = options["initial"], options["deviation"], options["c"]
+    rating, spread, seen = {}, {}, set()
+    for left, right, outcome in games:
+        q, before = math.log(10) / 400, {}
+        for player in (left, right):
+            wide = spread.get(player, deviation)
+            wide = min(math.hypot(wide, c), deviation) if player in seen else wide
+            before[player] = (rating.get(player, initial), wide)
+        for own, other, points in ((left, right, (1 - outcome) / 2), (right, left, (1 + outcome) / 2)):
+            (r, rd), (r_j, rd_j) = before[own], before[other]
+            g = 1 / math.sqrt(1 + 3 * q**2 * rd_j**2 / math.pi**2)
+            e = 1 / (1 + 10 ** (-g * (r - r_j) / 400))
+            variance = 1 / (1 / rd**2 + q**2 * g**2 * e * (1 - e))
+            rating[own], spread[own] = r + q * variance * g * (points - e), math.sqrt(variance)
+        seen |= {left, right}
+    return rating, spread
+
+
+def davidson_likelihood(nu, shares, outcomes):
+    """Log-likelihood of outcomes, whose probabilities are in proportion to s, nu sqrt(s (1 - s)), 1 - s."""
+    total = 0.0
+    for s, outcome in zip(shares, outcomes, strict=True):
+        tie = nu * math.sqrt(s * (1 - s))
+        total += math.log({-1: s, 0: tie, 1: 1 - s}[outcome] / (1 + tie))
+    return total
+
+
+def player_statistics(games, initial=1200.0, elite=2400.0):
+    """The 16 statistics of both sides before each game (left, right, outcome, time).
+
+    For each game everything is computed anew from the list of games of earlier times.
+    """
+    rows = []
+    for left, right, _, now in games:
+        earlier = sorted((game for game in games if game[3] < now), key=lambda game: game[3])
+        bare = [game[:3] for game in earlier]
+        options = {"initial": initial, "deviation": 350.0, "c": 15.0}
+        elo, glicko = elo_ratings(bare, k=None, initial=initial)[0], glicko_by_game(bare, **options)[0]
+        log = []  # (player, opponent, points, opponent's rating less own, time)
+        highest = {}
+        for number, (a, b, outcome, when) in enumerate(earlier):
+            known = elo_ratings(bare[:number], k=None, initial=initial)[0]
+            gap = known.get(b, initial) - known.get(a, initial)
+            log += [(a, b, (1 - outcome) / 2, gap, when), (b, a, (1 + outcome) / 2, -gap, when)]
+            after = elo_ratings(bare[: number + 1], k=None, initial=initial)[0]
+            for player in (a, b):
+                highest[player] = max(highest.get(player, initial), after[player])
+        sides = []
+        for own, other, first in ((left, right, 1.0), (right, left, 0.0)):
+            mine = [entry for entry in log if entry[0] == own]
+            points = [entry[2] for entry in mine]
+            higher, lower = [e[2] for e in mine if e[3] > 0], [e[2] for e in mine if e[3] < 0]
+            met = [entry[2] for entry in mine if entry[1] == other]
+            upsets, slips = higher.count(1.0), lower.count(0.0)
+            sides.append(
+                [
+                    elo.get(own, initial),
+                    glicko.get(own, initial),
+                    first,
+                    len(mine),
+                    points.count(1.0),
+                    points.count(0.5),
+                    points.count(0.0),
+                    (points.count(1.0) + points.count(0.5)) / len(mine) if mine else 0.5,
+                    upsets,
+                    upsets / len(higher) if higher else 0.5,
+                    slips,
+                    slips / len(lower) if lower else 0.5,
+                    sum(entry[3] for entry in mine) / len(mine) if mine else 0.0,
+                    now - mine[-1][4] if mine else 0.0,
+                    float(highest.get(own, initial) >= elite),
+                    sum(met) / len(met) if met else 0.5,
+                ]
+            )
+        rows.append(sides)
+    return rows
+
+
+# ---------------------------------------------------------------- models of strengths, one vote at a time
+
+
+def vote_probability(model, outcome, own, other, tie):
+    """Probability of -1 (the first wins), 0 or 1, from strengths; `tie` is nu or theta."""
+    if model == "davidson":
+        total = own + other + tie * math.sqrt(own * other)
+        return {-1: own, 0: tie * math.sqrt(own * other), 1: other}[outcome] / total
+    win, loss = own / (own + tie * other), other / (other + tie * own)
+    return {-1: win, 0: 1.0 - win - loss, 1: loss}[outcome]
+
+
+def vote_log_likelihood(model, ratings, votes, *, tie, advantage=0.0, half_ties=False):
+    """Sum over votes (left, right, outcome, weight), items by number; a half tie is half of each win."""
+    total = 0.0
+    for left, right, outcome, weight in votes:
+        own, other = math.exp(ratings[left] + advantage), math.exp(ratings[right])
+        shares = [(-1, 0.5), (1, 0.5)] if half_ties and outcome == 0 else [(outcome, 1.0)]
+        for result, share in shares:
+            total += weight * share * math.log(vote_probability(model, result, own, other, tie))
+    return total
+
+
+def most_likely_strengths(model, n_items, votes, *, alpha=0.0, advantage=False, ties="own"):
+    """Ratings of mean 0, advantage and tie parameter of the highest penalised likelihood, by scipy's search.
+
+    `ties` is "own" (a parameter), "half" or "drop".
+    """
+    votes = [vote for vote in votes if ties != "drop" or vote[2] != 0]
+    fixed = 0.0 if model == "davidson" else 1.0
+
+    def read(x):
+        tie = fixed
+        if ties == "own":
+            tie = math.exp(x[-1]) if model == "davidson" else 1.0 + math.exp(x[-1])
+        return x[:n_items], (x[n_items] if advantage else 0.0), tie
+
+    def loss(x):
+        ratings, lead, tie = read(x)
+        value = vote_log_likelihood(model, ratings, votes, tie=tie, advantage=lead, half_ties=ties == "half")
+        return -value + 0.5 * alpha * (np.sum(ratings**2) + lead**2) + 0.5 * np.mean(ratings) ** 2
+
+    start = np.zeros(n_items + advantage + (ties == "own"))
+    found = minimize(loss, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 500})
+    ratings, lead, tie = read(found.x)
+    return ratings - np.mean(ratings), lead, tie
+
+
+# ---------------------------------------------------------------- outcome curves, and learning from a stream
+
+
+def cumulative_logit(level, cut, digits=30):
+    """P(y = -1, 0, +1) by definition."""
+    with decimal.localcontext(prec=digits, Emin=-(10**9), Emax=10**9):
+        level, cut = decimal.Decimal(level), decimal.Decimal(cut)
+        lost, won = (1 / (1 + (cut - side * level).exp()) for side in (-1, 1))
+        return [float(lost), float(1 - lost - won), float(won)]
+
+
+def curve_loss(slope, cut, decision, y, weight, prior=1.0):
+    """Minus log-likelihood of a curve, with half a pair won and half a pair lost at the median decision."""
+    sizes = sorted((abs(d), w) for d, w in zip(decision, weight, strict=True) if d != 0 and w > 0)
+    half, total, typical = sum(w for _, w in sizes) / 2, 0.0, 0.0
+    for size, w in sizes:
+        total, typical = total + w, size
+        if total >= half:
+            break
+    rows = [*zip(decision, y, weight, strict=True), (typical, 1, prior / 2), (typical, -1, prior / 2)]
+    loss = 0.0
+    for d, outcome, w in rows:
+        if w > 0:
+            probability = cumulative_logit(slope * d, cut)[outcome + 1]
+            loss -= w * math.log(probability) if probability > 0 else -math.inf
+    return loss
+
+
+def flipped_logistic(joint, d, tie, C, weight=None):
+    """1/2 u.u + C * logistic losses on flipped differences; its gradient. The bias stands last."""
+    u, b, c = joint[:-1], joint[-1], C * (np.ones(len(d)) if weight is None else weight)
+    g = d @ u
+    value, by_g, by_b = 0.5 * u @ u, np.zeros(len(d)), np.zeros(len(d))
+    for rows, sign_b, sign_g in ((~tie, -1, -1), (tie, 1, 1), (tie, 1, -1)):
+        s = sign_b * b + sign_g * g
+        value += (c * np.logaddexp(0, s))[rows].sum()
+        slope = np.where(rows, c * np.exp(-np.logaddexp(0, -s)), 0)
+        by_g, by_b = by_g + sign_g * slope, by_b + sign_b * slope
+    return value, np.r_[u + d.T @ by_g, by_b.sum()]
+
+
+def online_steps(pairs, y, C, *, scaled=True):
+    """Averaged weights (own units) and bias after one logistic step per pair."""
+    n, _, p = pairs.shape
+    w, mean_w, fisher, widest = np.zeros(p + 1), np.zeros(p + 1), np.zeros(p + 1), np.zeros(p)
+    for t in range(1, n + 1):
+        items = pairs[:t].reshape(-1, p)
+        variance = items.var(axis=0)
+        varies = np.sqrt(variance) > 1e-10 * np.abs(items.mean(axis=0))
+        for j in np.flatnonzero(varies & (variance > widest)):
+            shrink = math.sqrt(widest[j] / variance[j])
+            w[j], mean_w[j], widest[j] = w[j] * shrink, mean_w[j] * shrink, variance[j]
+        outcome = y[t - 1]
+        row = (pairs[t - 1, 1] - pairs[t - 1, 0]) * (outcome or 1)
+        scale = np.where(varies, np.sqrt(variance) if scaled else 1.0, np.inf)
+        u, z = np.r_[w[:-1] * np.where(varies, scale, 0), w[-1]], row / scale
+        g, b = w[:-1] @ row, w[-1]
+        if outcome:
+            slope = bias_slope = -1 / (1 + math.exp(b + g))
+        else:
+            up, down = 1 / (1 + math.exp(-(b - g))), 1 / (1 + math.exp(-(b + g)))
+            slope, bias_slope = down - up, down + up
+        grad = np.r_[slope * z, bias_slope]
+        fisher += grad**2
+        rate = np.divide(3 * t ** (1 / 3), fisher, out=np.zeros(p + 1), where=fisher > 0)
+        reach = (rate * np.r_[z, 1.0] ** 2).sum() * (0.5 if outcome == 0 else 0.25)
+        rate /= max(reach, 1.0)
+        u = (u - rate * grad) / (1 + rate * np.r_[np.full(p, 1 / (C * t)), 0.0])
+        w = np.where(np.r_[varies, True], u / np.r_[np.where(varies, scale, 1), 1.0], w)
+        mean_w += 3 / (t + 2) * (w - mean_w)
+    return mean_w
+
+
+# ---------------------------------------------------------------- thresholds of ranking machines
+
+
+def threshold_errors(decision, y, threshold):
+    """Pairs predicted wrong: a tie up to the threshold, else the sign."""
+    wrong = 0
+    for d, outcome in zip(decision, y, strict=True):
+        predicted = 0 if abs(d) <= threshold else math.copysign(1, d)
+        wrong += predicted != outcome
+    return wrong
+
+
+def published_threshold(decision, y):
+    """The published choice among the sizes and 100 values: the middle of the best, or the one off the end."""
+    sizes = [abs(d) for d in decision]
+    if max(sizes) == 0:
+        return 0.0
+    low, high = min(s for s in sizes if s > 0), max(sizes)
+    inside = [low * (high / low) ** (step / 99) for step in range(1, 99)]
+    tried = sorted([*sizes, low, *inside, high])
+    errors = [threshold_errors(decision, y, t) for t in tried]
+    best = [t for t, e in zip(tried, errors, strict=True) if e == min(errors)]
+    if errors[0] == min(errors):
+        return best[-1]
+    if errors[-1] == min(errors):
+        return best[0]
+    return best[len(best) // 2]
+
+
+def machine_rows(pairs, y):
+    """The flipped data of equation 8: rows (left, right, label)."""
+    rows = []
+    for (left, right), outcome in zip(pairs, y, strict=True):
+        if outcome == 0:
+            rows += [(left, right, -1), (right, left, -1)]
+        else:
+            rows.append((left, right, 1) if outcome > 0 else (right, left, 1))
+    return rows
+
+
+def pair_kernel(a, b, gamma):
+    """Inner product of the differences of two rows, for exp(-gamma d^2)."""
+    k = lambda x, z: math.exp(-gamma * sum((p - q) ** 2 for p, q in zip(x, z, strict=True)))  # noqa: E731
+    return k(a[1], b[1]) - k(a[1], b[0]) - k(a[0], b[1]) + k(a[0], b[0])
+
+
+# ---------------------------------------------------------------- the comparison family (equation 15)
+
+
+def hinge_at(margin, loss):
+    """Loss of a margin."""
+    if loss == "logistic":
+        return np.logaddexp(0.0, -margin)
+    slack = np.maximum(1.0 - margin, 0.0)
+    return slack**2 if loss == "squared_hinge" else slack
+
+
+def comparison_objective(u, bias, pairs, y, C, method, loss="hinge"):
+    """Table 2 of the paper: which rows each method trains on, and whether there is a bias."""
+    total = 0.5 * float(u @ u)
+    for (left, right), outcome in zip(pairs, y, strict=True):
+        g = float(u @ (right - left))
+        if outcome:
+            weight = {"compare": 1, "rank": 1, "rank2": 2}[method]
+            b = bias if method == "compare" else 0.0
+            total += C * weight * float(hinge_at(b + outcome * g, loss))
+        elif method == "compare":
+            total += C * float(hinge_at(-(bias + g), loss) + hinge_at(-(bias - g), loss))
+        elif method == "rank2":
+            total += C * float(hinge_at(g, loss) + hinge_at(-g, loss))
+    return total
+
+
+# ---------------------------------------------------------------- margins of separable pairs, by enumeration
+
+
+def margin_rows(differences, y):
+    """Rows and limits of row @ (w, mu) >= limit: the linear program of the widest margin."""
+    rows, limits = [], []
+    for d, label in zip(np.asarray(differences, dtype=float), y, strict=True):
+        if label:
+            rows.append([*(label * d), -1.0])
+            limits.append(1.0)
+        else:
+            rows += [[*d, -1.0], [*-d, -1.0]]
+            limits += [-1.0, -1.0]
+    return np.array(rows), np.array(limits)
+
+
+def tight_sets(n_rows, most):
+    """All sets of up to so many rows."""
+    for size in range(1, most + 1):
+        yield from (list(some) for some in itertools.combinations(range(n_rows), size))
+
+
+def widest_margin(differences, y):
+    """Largest mu over every point at which some rows are tight and none is broken; -1 at w = 0 will do."""
+    rows, limits = margin_rows(differences, y)
+    best = -1.0
+    for some in tight_sets(len(rows), rows.shape[1]):
+        point = np.linalg.lstsq(rows[some], limits[some], rcond=None)[0]
+        if (rows @ point >= limits - 1e-9).all():
+            best = max(best, point[-1])
+    return best
+
+
+def shortest_separator(differences, y):
+    """Shortest u, with its bias, over every set of tight rows of bias + u @ d >= 1, <= -1 on ties both ways."""
+    rows, _ = margin_rows(differences, y)
+    signs = np.array([sign for label in y for sign in ([1.0] if label else [-1.0, -1.0])])
+    rows = np.column_stack((rows[:, :-1], signs))  # the rows of ties stand both ways round already
+    p, best = rows.shape[1] - 1, None
+    for some in tight_sets(len(rows), p + 1):
+        k = len(some)
+        system = np.zeros((p + 1 + k, p + 1 + k))
+        system[:p, :p], system[: p + 1, p + 1 :], system[p + 1 :, : p + 1] = np.eye(p), -rows[some].T, rows[some]
+        point = np.linalg.lstsq(system, np.r_[np.zeros(p + 1), np.ones(k)], rcond=None)[0][: p + 1]
+        kept = (rows @ point >= 1 - 1e-9).all()
+        if kept and (best is None or np.linalg.norm(point[:p]) < np.linalg.norm(best[:p])):
+            best = point
+    return best[:p], best[p]
+
+
+def soft_margin(basis, y, costs, nu):
+    """Least value of the linear program with slack, its absolute values written as variables of their own."""
+    basis, (n, K) = np.asarray(basis, dtype=float), np.shape(basis)
+    rows, limits = [], []  # of the variables a, sizes, mu, slack
+
+    def at_most(limit, **parts):
+        row = {"a": np.zeros(K), "sizes": np.zeros(K), "mu": 0.0, "slack": np.zeros(n)} | parts
+        rows.append(np.r_[row["a"], row["sizes"], row["mu"], row["slack"]])
+        limits.append(limit)
+
+    for k in range(K):
+        at_most(0.0, a=np.eye(K)[k], sizes=-np.eye(K)[k])
+        at_most(0.0, a=-np.eye(K)[k], sizes=-np.eye(K)[k])
+    for i, label in enumerate(y):
+        for sign in (label,) if label else (-1, 1):
+            at_most(-1.0 if label else 1.0, a=-sign * basis[i], mu=1.0, slack=-np.eye(n)[i])
+    objective = np.r_[np.zeros(K), np.ones(K), -nu, costs]
+    bounds = [(None, None)] * K + [(0, None)] * K + [(0, 1)] + [(0, None)] * n
+    return linprog(objective, np.array(rows), limits, bounds=bounds).fun

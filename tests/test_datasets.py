@@ -5,6 +5,7 @@ import lzma
 import numpy as np
 import pytest
 
+import oracles
 from concordant.exceptions import ChecksumError, DatasetNotFoundError, ParameterError, UnknownNameError
 from concordant.supervision import datasets
 from concordant.supervision.datasets import ComparisonData, Fold
@@ -30,6 +31,7 @@ OUTCOMES = {
     "llmfao": ((2911, 3471, 2549), 59),
     "llmfao-gpt3": ((None, 313, None), 70),
     "llmfao-gpt4": ((None, 139, None), 70),
+    "sushi-pairs": ((None, 17_832, None), 100),
     "svmcompare-l2": ((1707, 4889, 3404), 20_000),
 }
 # name -> elections, ballots
@@ -211,6 +213,45 @@ def test_sushi(shared_data):
     by_place = [seen[orders.y.positions == place].mean() for place in (1, 10)]
     assert by_place == pytest.approx([3.9, 1.2], abs=0.05)
     assert orders.X.shape == (50_000, 7)
+
+
+def test_sushi_pairs(shared_data):
+    published = datasets.load("sushi-pairs", folder=shared_data, seed=None)
+    assert np.bincount(published.comparisons.outcome + 1).tolist() == [0, 17_832, 7168]
+    data = datasets.load("sushi-pairs", folder=shared_data)
+    turned = data.comparisons.left != published.comparisons.left
+    assert 0.48 < turned.mean() < 0.52
+    assert np.array_equal(data.comparisons.outcome * np.where(turned, -1, 1), published.comparisons.outcome)
+    assert np.array_equal(data.pairs[turned][:, ::-1], published.pairs[turned])
+    assert np.array_equal(data.pairs[~turned], published.pairs[~turned])
+    other = datasets.load("sushi-pairs", folder=shared_data, seed=1)
+    assert (other.comparisons.left != data.comparisons.left).any()
+
+
+def test_sushi_pairs_are_those_of_the_definition(shared_data):
+    data = datasets.load("sushi-pairs", folder=shared_data, seed=None)
+    with lzma.open(shared_data / "sushi" / "sushi3b.5000.10.score.xz", "rt") as stream:
+        scores = [[int(score) for score in next(stream).split()] for _ in range(300)]
+    wanted = [pair for one in scores for pair in oracles.sushi_pairs(one)]
+    votes = data.comparisons
+    found = zip(votes.left.tolist(), votes.right.tolist(), votes.outcome.tolist(), strict=True)
+    assert list(found)[: len(wanted)] == wanted
+    assert data.extras["rows"]["user"].to_pylist()[: len(wanted)] == np.repeat(np.arange(300), 5).tolist()
+
+
+def test_sushi_pairs_describe_sushi_and_person(shared_data):
+    data = datasets.load("sushi-pairs", folder=shared_data)
+    home, scored = shared_data / "sushi", datasets.load("sushi", folder=shared_data)
+    if not (home / "prefecture_latlon_approx.csv").is_file():
+        pytest.skip("the table of coordinates is no part of the official archive")
+    places = np.loadtxt(home / "prefecture_latlon_approx.csv", delimiter=",", skiprows=1, usecols=(2, 3))
+    user = data.extras["rows"]["user"].to_numpy()
+    person = scored.X[10 * user, 7:]
+    columns = (person[:, :3], places[person[:, 3].astype(int)], places[person[:, 6].astype(int)])
+    for side, item in enumerate((data.comparisons.left, data.comparisons.right)):
+        assert np.array_equal(data.pairs[:, side, 7:], np.concatenate(columns, axis=1))
+        kind = dict(zip(scored.docid.tolist(), scored.X[:, :7], strict=True))
+        assert np.array_equal(data.pairs[:, side, :7], np.stack([kind[number] for number in item.tolist()]))
 
 
 @pytest.mark.parametrize("name", ELECTIONS)

@@ -170,10 +170,10 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, pairs: ArrayLike, y: ArrayLike) -> Self:
         """Learn more pairs, one after the other, at a cost per pair that does not grow with those seen.
 
-        Logistic or hinge loss, method "compare"; a stochastic step per pair, weights averaged. A linear
-        machine scales features by what it has seen so far; of a kernel, the first call fixes scaling and
-        landmarks, so it should hold a fair sample. Every pair is scored before it is learned, which is what
-        `predict_proba` is calibrated on. A model that was fitted by `fit` starts anew.
+        Method "compare", any loss (logistic is meant for streams); a stochastic step per pair, weights
+        averaged. A linear machine scales features by what it has seen so far; of a kernel, the first call
+        fixes scaling and landmarks, so it should hold a fair sample. Every pair is scored before it is
+        learned, which is what `predict_proba` is calibrated on. A model fitted by `fit` starts anew.
         """
         given, outcome, _ = checked(pairs, y, None)
         if not hasattr(self, "stream_"):

@@ -13,9 +13,9 @@ __all__ = ["online_curve"]
 def online_curve(state: OnlineState) -> OutcomeCurve:
     """Curve fitted to the decisions on pairs before they were learned.
 
-    Every pair is held out from the weights that decide on it, so none is set aside. Later pairs count more, as in
-    the average of the weights. Decisions are kept in bins, each as the mean of those in it: what the state holds
-    does not grow. Before the first pair nothing is known, and each outcome has the same probability.
+    Every pair is held out from the weights that decide on it, so none is set aside. Later pairs count more,
+    as in the average of the weights. Decisions are kept in bins, each as the mean of those in it: what the
+    state holds does not grow. Before the first pair nothing is known: each outcome has the same probability.
 
     Examples
     --------
@@ -25,8 +25,8 @@ def online_curve(state: OnlineState) -> OutcomeCurve:
     >>> pairs = np.random.default_rng(0).normal(size=(1000, 2, 1))
     >>> gap = pairs[:, 1, 0] - pairs[:, 0, 0]
     >>> state = learn(OnlineState.start(1), pairs, np.where(np.abs(gap) > 1.0, np.sign(gap), 0))
-    >>> online_curve(state)([0.0, 1.0, 2.0]).argmax(axis=1).tolist()[::2]  # a decision of 1 is at the threshold
-    [1, 2]
+    >>> online_curve(state)([-2.0, 0.0, 2.0]).argmax(axis=1).tolist()
+    [0, 1, 2]
     """
     counts, sums = state.history[:, 0], state.history[:, 1]
     if not counts.any():

@@ -42,9 +42,9 @@ class Stream:
     @classmethod
     def start(cls, pairs: FloatArray, recipe: Recipe) -> Stream:
         """Fix what does not change any more, by the first pairs."""
-        if recipe.method != "compare" or recipe.formulation != "qp" or recipe.loss == "squared_hinge":
-            allowed = "called with method 'compare', formulation 'qp' and loss 'logistic' or 'hinge'"
-            raise ParameterError("partial_fit", (recipe.method, recipe.formulation, recipe.loss), allowed)
+        if recipe.method != "compare" or recipe.formulation != "qp":
+            allowed = "called with method 'compare' and formulation 'qp'"
+            raise ParameterError("partial_fit", (recipe.method, recipe.formulation), allowed)
         p = pairs.shape[2]
         if recipe.kernel.name == "linear":
             return cls(recipe, OnlineState.start(p), Scaling(np.zeros(p), np.ones(p), np.ones(p, bool)), None)
@@ -52,7 +52,7 @@ class Stream:
         items = scaling(pairs).reshape(-1, int(scaling.kept.sum()))
         rng = np.random.default_rng(recipe.seed)
         features = NystroemMap.of(recipe.kernel, items, recipe.n_components, rng)
-        return cls(recipe, OnlineState.start(features.whiten.shape[1]), scaling, features)
+        return cls(recipe, OnlineState.start(features.whiten.shape[1], scaled=False), scaling, features)
 
     def learn(self, pairs: FloatArray, y: IntArray) -> None:
         """Take one step per pair."""

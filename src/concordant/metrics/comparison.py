@@ -32,6 +32,15 @@ def check_outcomes(y: ArrayLike) -> IntArray:
     return check_outcome(y)
 
 
+def check_decisions(y: ArrayLike, decision: ArrayLike, name: str = "decision") -> tuple[IntArray, FloatArray]:
+    """Outcomes, and one decision value per pair: infinite ones are allowed, NaN is not."""
+    outcomes, decisions = check_outcomes(y), check_column(decision, name)
+    check_lengths("y", len(outcomes), **{name: decisions})
+    if (bad := np.isnan(decisions)).any():
+        refuse(bad, decisions, name, "every pair needs a decision value.")
+    return outcomes, decisions
+
+
 @dataclass(frozen=True, repr=False)
 class ComparisonMetric(Metric):
     """A metric of outcomes in {-1, 0, 1} and decision values."""
@@ -124,11 +133,7 @@ def comparison_roc(y: ArrayLike, decision: ArrayLike, *, inversions: str = "erro
     >>> comparison_roc([1, 0, -1], [2.0, 0.5, 1.0], inversions="ignored").area
     1.0
     """
-    outcomes = check_outcomes(y)
-    decisions = check_column(decision, "decision")
-    check_lengths("y", len(outcomes), decision=decisions)
-    if (bad := np.isnan(decisions)).any():
-        refuse(bad, decisions, "decision", "every pair needs a decision value.")
+    outcomes, decisions = check_decisions(y, decision)
     ties, differences = int((outcomes == 0).sum()), int((outcomes != 0).sum())
     if not ties or not differences:
         problem = f"a ROC curve needs ties and differences; seen {ties} and {differences}"

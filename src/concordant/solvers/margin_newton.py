@@ -16,7 +16,7 @@ __all__ = ["Point", "Problem", "certified", "cornered", "look", "settle"]
 
 NEGLIGIBLE, NOISE = 1e-15, 1e-11  # shares of the objective: steps not worth taking, and not to be trusted
 DAMPING = 1e-9  # share of the total cost, on the bias: no pair may be bent
-PASSES = 12  # of a line search
+PASSES = 60  # of a line search
 SERIAL = 200_000  # numbers up to which a second thread costs more than it saves
 TINY, ROUNDOFF = 1e-300, 1e-10
 
@@ -135,6 +135,8 @@ def newton_step(problem: Problem, point: Point, grad: FloatArray) -> FloatArray:
     stiff = float(point.sums[2]) + DAMPING * float(problem.cost.sum())
     rest = max(stiff - float(mixed @ shared), ROUNDOFF * stiff)
     of_bias = (float(grad[-1]) - float(mixed @ of_weights)) / rest
+    reach = 4.0 + 2.0 * abs(point.bias) + float(np.abs(point.g).max())  # past it no slope changes
+    of_bias = min(max(of_bias, -reach), reach)
     return -np.append(of_weights - of_bias * shared, of_bias)
 
 
@@ -175,12 +177,18 @@ def line_search(problem: Problem, point: Point, ahead: Point, step: FloatArray, 
         losses = line_slope(point.g, change, problem.tie, problem.cost, point.bias, bias_step, t, *loss)
         return linear + t * square + float(losses)
 
-    low, high, at_low, at_high = 0.0, 1.0, -decrement, slope(1.0)
-    t = 1.0
-    for _ in range(PASSES):
-        t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
+    return root(slope, -decrement)
+
+
+def root(slope: Callable[[float], float], at_zero: float) -> float:
+    """Give where in (0, 1] a rising slope comes near 0: shrink until it falls, then close in."""
+    low, high, at_low, at_high, t = 0.0, 1.0, at_zero, slope(1.0), 1.0
+    for number in range(PASSES):
+        secant = at_low / (at_low - at_high)
+        share = min(max(secant, 0.01 if low == 0.0 else 0.1), 0.9)
+        t = low + (high - low) * (share if number % 3 else min(share, 0.5))
         here = slope(t)
-        if abs(here) <= 0.2 * decrement:
+        if abs(here) <= 0.2 * abs(at_zero):
             break
         if here < 0.0:
             low, at_low = t, here

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError, ShapeError, UnknownNameError
-from concordant.solvers.margin import LOSSES, METHODS, MarginSolution, Problem, certified, look
+from concordant.solvers.margin import LOSSES, METHODS, MarginSolution
+from concordant.solvers.margin_newton import Problem, certified, look
 from concordant.supervision.check import check_features
 from concordant.supervision.columns import as_numpy, check_lengths
 from concordant.supervision.labels import check_outcome
@@ -40,6 +41,9 @@ class OnlineState:
     ----------
     count
         Pairs seen.
+    scaled
+        Whether features are divided by their spread so far. Those of a kernel's map are not: their own sizes
+        are what its regularisation goes by.
     mean, square
         Of each feature over both sides of all pairs: the mean, and the sum of squares about it.
     widest
@@ -54,6 +58,7 @@ class OnlineState:
     """
 
     count: int
+    scaled: bool
     mean: FloatArray
     square: FloatArray
     widest: FloatArray
@@ -63,7 +68,7 @@ class OnlineState:
     history: FloatArray
 
     @classmethod
-    def start(cls, n_features: int) -> OnlineState:
+    def start(cls, n_features: int, *, scaled: bool = True) -> OnlineState:
         """Give the state before the first pair.
 
         >>> OnlineState.start(2).average.tolist()
@@ -75,7 +80,7 @@ class OnlineState:
             raise ParameterError("n_features", n_features, "a whole number >= 1")
         own, joint = np.zeros((3, n_features)), np.zeros((3, n_features + 1))
         arrays = [row.copy() for part in (own, joint) for row in part]
-        return cls(0, *arrays, np.zeros((2, 2, BINS)))
+        return cls(0, scaled, *arrays, np.zeros((2, 2, BINS)))
 
     @property
     def n_features(self) -> int:
@@ -90,9 +95,9 @@ def learn(
 
     A pair costs time in proportion to the features, however many were seen before; many calls with a pair
     each give the same bits as one call with all. Features are divided by their spread so far, over both sides
-    of all pairs: their units do not matter, and those that have been constant get no weight. The weights tend
-    to the minimum of 1/2 u.u + C * sum of losses over the pairs seen (u in divided features), the more so the
-    more pairs; order matters, so shuffle a table before learning it.
+    of all pairs (where the state is scaled): their units do not matter, and those that have been constant get
+    no weight. The weights tend to the minimum of 1/2 u.u + C * sum of losses over the pairs seen (u in
+    divided features), the more so the more pairs; order matters, so shuffle a table before learning it.
 
     Parameters
     ----------
@@ -126,7 +131,7 @@ def learn(
     cost, rows, outcome = check_cost(C), check_pairs(pairs, state.n_features), check_outcome(y, "y")
     check_lengths("pairs", len(rows), y=outcome)
     moments, steps = (state.mean, state.square, state.widest), (state.current, state.fisher, state.average)
-    learn_pairs(rows, outcome, cost, LOSSES[loss], state.count, *moments, *steps, state.history)
+    learn_pairs(rows, outcome, cost, LOSSES[loss], state.count, state.scaled, *moments, *steps, state.history)
     state.count += len(outcome)
     return state
 

@@ -60,6 +60,7 @@ def load(
     verify: bool = False,
     sparse: bool = False,
     dtype: DTypeLike = np.float64,
+    seed: int | None = 0,
 ) -> Any:
     """Data of a named set, from files that are on this machine.
 
@@ -79,6 +80,9 @@ def load(
         Compare the contents with the known SHA-256 first.
     sparse, dtype
         How the features of graded sets are kept.
+    seed
+        Which item of a pair stands on the left, in a set whose source puts the better one always on the same
+        side (sushi-pairs); None leaves it there.
 
     Returns
     -------
@@ -103,7 +107,7 @@ def load(
     dataset = get(name)
     wanted = wanted_splits(dataset, fold, split)
     found = find(dataset, data_folder(folder), fold or 1, wanted)
-    options = Options(sparse, dtype)
+    options = Options(sparse, dtype, seed)
     if verify:
         for path in (path for paths in found.values() for path in paths):
             verify_file(dataset, path)

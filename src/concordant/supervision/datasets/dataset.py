@@ -25,10 +25,11 @@ after 5 comes 1: so one line describes all rotations of LETOR's five parts."""
 
 @dataclass(frozen=True)
 class Options:
-    """How features are kept."""
+    """How features are kept, and by which seed sides are drawn, where they are."""
 
     sparse: bool = False
     dtype: DTypeLike = np.float64
+    seed: int | None = 0
 
 
 @dataclass(frozen=True)

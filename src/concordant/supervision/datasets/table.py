@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concordant.supervision.datasets import contests, loaders
+from concordant.supervision.datasets import contests, loaders, sushi_pairs
 from concordant.supervision.datasets.checksums import CHECKSUMS
 from concordant.supervision.datasets.dataset import Dataset, whole
 from concordant.supervision.datasets.graded_table import GRADED, SUSHI, SUSHI_FOLDERS, SUSHI_TERMS
@@ -176,6 +176,20 @@ COMPARISONS = (
             ("llmfao-gpt3", "GPT-3", "gpt3-comparisons.csv", 3236, 70),
             ("llmfao-gpt4", "GPT-4", "gpt4-comparisons.csv", 3236, 70),
         )
+    ),
+    Dataset(
+        name="sushi-pairs",
+        title="SUSHI set B scores as the 25,000 pairs of Support vector comparison machines",
+        kind="comparisons",
+        source=SUSHI,
+        licence=SUSHI_TERMS,
+        folders=SUSHI_FOLDERS,
+        layouts=whole("sushi3b.5000.10.score", "sushi3.idata", "sushi3.udata"),
+        read=sushi_pairs.read_sushi_pairs,
+        queries=25_000,
+        documents=100,
+        features=14,
+        checksums=CHECKSUMS["sushi"],
     ),
     Dataset(
         name="svmcompare-l2",
