@@ -1807,7 +1807,7 @@ def widest_margin(differences, y):
 
 
 def shortest_separator(differences, y):
-    """Shortest u, with its bias, over every set of tight rows of bias + u @ d >= 1, <= -1 on ties both ways."""
+    """Shortest u and its bias, over all sets of tight rows of bias + u @ d >= 1, <= -1 on ties both ways."""
     rows, _ = margin_rows(differences, y)
     signs = np.array([sign for label in y for sign in ([1.0] if label else [-1.0, -1.0])])
     rows = np.column_stack((rows[:, :-1], signs))  # the rows of ties stand both ways round already
@@ -1815,7 +1815,8 @@ def shortest_separator(differences, y):
     for some in tight_sets(len(rows), p + 1):
         k = len(some)
         system = np.zeros((p + 1 + k, p + 1 + k))
-        system[:p, :p], system[: p + 1, p + 1 :], system[p + 1 :, : p + 1] = np.eye(p), -rows[some].T, rows[some]
+        system[:p, :p] = np.eye(p)
+        system[: p + 1, p + 1 :], system[p + 1 :, : p + 1] = -rows[some].T, rows[some]
         point = np.linalg.lstsq(system, np.r_[np.zeros(p + 1), np.ones(k)], rcond=None)[0][: p + 1]
         kept = (rows @ point >= 1 - 1e-9).all()
         if kept and (best is None or np.linalg.norm(point[:p]) < np.linalg.norm(best[:p])):

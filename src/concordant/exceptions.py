@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 __all__ = [
@@ -17,10 +17,14 @@ __all__ = [
     "LengthMismatchError",
     "MalformedLineError",
     "MissingExtraError",
+    "ModelFileError",
+    "NoFiniteRatingsError",
     "NoRegretBoundError",
     "NoStandardizationError",
     "NonFiniteError",
+    "NotConnectedError",
     "NotNumericError",
+    "NotSeparableError",
     "ParameterError",
     "RowError",
     "ShapeError",
@@ -121,6 +125,27 @@ class LabelError(ConcordantError):
         super().__init__(f"{problem}.\nHint: {hint}")
 
 
+class NotSeparableError(ConcordantError):
+    """No linear ranking function tells the ties from the other pairs.
+
+    Attributes
+    ----------
+    margin
+        The largest margin there is: 0 or less, up to rounding.
+    conflict
+        Rows of pairs that no linear ranking function separates, all others left out.
+    """
+
+    def __init__(self, n_pairs: int, margin: float, conflict: Sequence[int]) -> None:
+        self.margin, self.conflict = margin, tuple(conflict)
+        named = ", ".join(map(str, self.conflict[:5])) + (", ..." if len(self.conflict) > 5 else "")
+        super().__init__(
+            f"no linear ranking function separates the {n_pairs} pairs: the largest margin is {margin:.3g}, "
+            f"and {len(self.conflict)} of them (rows {named}) already contradict one another.\n"
+            "Hint: allow errors by a soft margin (a finite C), take a kernel, or look at those pairs."
+        )
+
+
 class ParameterError(ConcordantError):
     """A parameter lies outside its range."""
 
@@ -162,6 +187,34 @@ class NoRegretBoundError(ConcordantError):
         )
 
 
+class NoFiniteRatingsError(ConcordantError):
+    """The votes make some rating, advantage or tie parameter infinite."""
+
+    def __init__(self, problem: str) -> None:
+        hint = "alpha > 0 (such as 0.1) gives finite ratings, drawn together; more votes may settle it."
+        super().__init__(f"{problem}.\nHint: {hint}")
+
+
+class NotConnectedError(NoFiniteRatingsError):
+    """The votes do not compare all items: some group never lost to, or never met, the others.
+
+    Attributes
+    ----------
+    components
+        Names of the items by strongly connected component, largest first.
+    """
+
+    def __init__(self, components: list[list[Any]]) -> None:
+        self.components = components
+        sizes = [f" and {len(part) - 1} more" if part[1:] else "" for part in components]
+        shown = [f"{part[0]!r}{others}" for part, others in zip(components, sizes, strict=True)]
+        named = "; ".join([*shown[:4], *(["..."] if shown[4:] else [])])
+        super().__init__(
+            f"the votes leave {len(components)} components ({named}), and between any two the wins go one "
+            "way, or there are none: ratings would be infinitely far apart"
+        )
+
+
 class GuaranteeWarning(UserWarning):
     """Training goes on, but that it optimises the metric rests on a condition, or on nothing.
 
@@ -195,6 +248,20 @@ class MissingExtraError(ConcordantError):
             f"{purpose} needs {package}, which is not installed.\n"
             f"Hint: pip install 'concordant[{extra}]' (or {package} alone)."
         )
+
+
+class ModelFileError(ConcordantError):
+    """A file holds no model that can be used, or a model cannot be written to one.
+
+    Attributes
+    ----------
+    path
+        The file.
+    """
+
+    def __init__(self, path: object, problem: str, hint: str = "") -> None:
+        self.path = str(path)
+        super().__init__(f"{path}: {problem}." + (f"\nHint: {hint}" if hint else ""))
 
 
 class DatasetNotFoundError(ConcordantError):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ LOSSES: Mapping[str, int] = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 COARSEST, FINEST = 2.0, 1e-9  # where rounding begins (every hinge is bent at rest), and where doubles end
 STEPS = 60  # at one rounding
 SAMPLE, SAMPLE_FROM = 4_000, 20_000  # rows to start from, and of how many
+SMALL = 200  # features up to which threads of matrix products only wait
 TINY = 1e-300
 
 
@@ -122,7 +124,7 @@ def fit_margin(
     chosen = (differences, is_tie, cost) if used.all() else (differences[used], is_tie[used], cost[used])
     rows = np.ascontiguousarray(chosen[0], dtype=np.float64)
     problem = Problem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
-    with one_blas_thread():
+    with one_blas_thread() if rows.shape[1] <= SMALL else nullcontext():
         if start is None and len(rows) > SAMPLE_FROM:
             start = rough_start(problem)
         return solve(problem, tol, max_iter, start, callback)
@@ -130,7 +132,7 @@ def fit_margin(
 
 def rough_start(problem: Problem) -> tuple[FloatArray, float]:
     """Solve a sample of the rows first: its optimum is near that of all, at a fraction of the cost."""
-    size = max(SAMPLE, 10 * problem.rows.shape[1])
+    size = max(SAMPLE, 4 * problem.rows.shape[1])
     chosen = np.random.default_rng(0).permutation(len(problem.cost))[:size]
     found = solve(problem.part(np.sort(chosen)), 1e-2, 50, None, None)
     return found.w, found.bias

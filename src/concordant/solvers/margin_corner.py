@@ -8,9 +8,10 @@ import numpy as np
 
 from concordant.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Terms", "exact_corner"]
+__all__ = ["CORNERS", "Terms", "exact_corner"]
 
 ROUNDS = 30  # changes of the set of corners before it is given up
+CORNERS = 400  # whose linear system is small
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ def exact_corner(
     free = (slack > 0.0) & (slack < delta)
     best = None
     for _ in range(ROUNDS):
-        if not 0 < free.sum() <= 4 * (rows.shape[1] + 1):
+        if not 0 < free.sum() <= min(4 * (rows.shape[1] + 1), CORNERS):
             break
         dual[free], bias = corner_duals(rows, terms, free, np.where(free, 0.0, dual), has_bias=has_bias)
         low, high = free & (dual < 0.0), free & (dual > terms.cost)

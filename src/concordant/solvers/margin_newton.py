@@ -72,9 +72,9 @@ class Point:
 
 def cornered(problem: Problem, point: Point) -> tuple[FloatArray, float, float, float] | None:
     """Try for the exact optimum, once no more losses are bent than weights can put at their corner."""
-    from concordant.solvers.margin_corner import Terms, exact_corner
+    from concordant.solvers.margin_corner import CORNERS, Terms, exact_corner
 
-    if np.count_nonzero(point.curve[:, 0]) > 2 * len(point.w) + 2:
+    if np.count_nonzero(point.curve[:, 0]) > min(2 * len(point.w) + 2, CORNERS):
         return None
     terms = Terms.of(problem.tie, problem.cost, has_bias=problem.has_bias)
     return exact_corner(problem.rows, terms, point.g, point.bias, point.delta, has_bias=problem.has_bias)

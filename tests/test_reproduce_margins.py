@@ -1,0 +1,123 @@
+"""Figure 2 of the comparison machine: margins of both programs on random sets, and the figure."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from concordant.evaluation.reproduction import svmcompare_margin_plots, svmcompare_margins
+from concordant.evaluation.reproduction.svmcompare_margins import (
+    MarginSet,
+    MarginStudy,
+    figure2,
+    panels,
+    study,
+)
+from concordant.exceptions import MissingExtraError, ParameterError
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def found():
+    return study(n_sets=6)
+
+
+def check_study(found):
+    """The linear program is never behind, and scaling changes its margin on no set."""
+    scaled, plain = ([one for one in found.sets if one.scaled == kind] for kind in (True, False))
+    for one, other in zip(scaled, plain, strict=True):
+        assert one.dimension == other.dimension
+        assert abs(one.mu_lp - other.mu_lp) < 1e-8
+    for one in found.sets:
+        assert 0 < one.mu_qp <= one.mu_lp + 1e-9 <= 1 + 1e-9
+        assert one.gap >= -1e-8
+
+
+def test_margins_of_random_sets(found):
+    check_study(found)
+    assert len(found.sets) == 6 * 4 * 2
+    every = {one.scaled: one for one in found.summaries() if one.dimension == 0}
+    assert every[True].equal > every[False].equal
+    assert every[True].largest < every[False].largest
+    assert 0 < every[True].equal < 1  # an observation of the paper, and no theorem
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda one: replace(one, mu_qp=1.01 * one.mu_lp), lambda one: replace(one, mu_lp=0.9 * one.mu_lp)],
+)
+def test_the_check_of_a_study_sees_wrong_margins(found, wrong):
+    with pytest.raises(AssertionError):
+        check_study(MarginStudy((wrong(found.sets[0]), *found.sets[1:])))
+
+
+def test_a_study_can_be_repeated(found):
+    told = []
+    again = study(n_sets=2, step=told.append)
+    assert told == ["set 1", "set 2"]
+    assert again.sets == found.sets[: len(again.sets)]
+    assert study(n_sets=1, seed=1).sets != study(n_sets=1).sets
+    with pytest.raises(ParameterError, match="n_sets=0"):
+        study(n_sets=0)
+
+
+def test_summaries():
+    sets = [MarginSet(p, True, 0.5, qp) for p, qp in ((2, 0.5), (2, 0.4), (3, 0.5 - 1e-4))]
+    sets += [replace(one, scaled=False, mu_qp=0.1) for one in sets]
+    two, three, both, *unscaled = MarginStudy(tuple(sets)).summaries()
+    assert (two.dimension, two.n_sets, two.equal) == (2, 2, 0.5)
+    assert np.allclose([two.median, two.largest], [0.1, 0.2])
+    assert (three.n_sets, three.equal) == (1, 1)
+    assert (both.dimension, both.n_sets) == (0, 3)
+    assert np.allclose(both.equal, 2 / 3)
+    assert [one.equal for one in unscaled] == [0, 0, 0]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return panels(seed=2)
+
+
+def test_panels(shown):
+    left, middle, right = shown
+    ties = (left.y == 0).sum()
+    assert len(middle.y) == len(right.y) == len(left.y) + ties
+    assert abs(middle.found["LP"].mu - right.found["LP"].mu) < 1e-8
+    assert np.ptp(left.differences, axis=0)[1] > 100 * np.ptp(left.differences, axis=0)[0]
+    for panel in (left, middle, right):
+        for margin in panel.found.values():
+            g = panel.differences @ margin.w
+            assert (np.abs(g[panel.y == 0]) <= 1 - margin.mu + 1e-9).all()
+            assert ((panel.y * g)[panel.y != 0] >= 1 + margin.mu - 1e-9).all()
+
+
+def test_the_figure(shown, tmp_path):
+    pytest.importorskip("plotly")
+    figure = svmcompare_margin_plots.margins_figure(shown)
+    names = [trace.name for trace in figure.data if trace.showlegend]
+    assert names == ["tie", "difference", "LP", "LP, margin", "QP", "QP, margin"]
+    for trace in (one for one in figure.data if one.mode == "lines"):
+        panel = shown[int((trace.xaxis or "x").removeprefix("x") or 1) - 1]
+        margin = panel.found[trace.legendgroup]
+        ends = [(x, y) for x, y in zip(trace.x, trace.y, strict=True) if x is not None]
+        offsets = {0.0} if "margin" not in trace.name else {-margin.mu, margin.mu}
+        levels = {level + offset for level in panel.levels for offset in offsets}
+        assert all(min(abs(margin.w @ end - level) for level in levels) < 1e-9 for end in ends)
+        assert len(ends) == 2 * len(levels)
+    figure2(tmp_path / "figure.html", seed=2)
+    page = (tmp_path / "figure.html").read_text()
+    assert json.dumps(svmcompare_margin_plots.TITLE)[1:-1] in page
+    assert len(re.findall(r"mu: LP \d\.\d{4}", page)) >= 3
+
+
+def test_the_figure_without_plotly(tmp_path, monkeypatch):
+    def absent():
+        raise MissingExtraError("plotly", "report", "an HTML plot")
+
+    monkeypatch.setattr(svmcompare_margins, "need_plotly", absent)
+    with pytest.raises(MissingExtraError):
+        figure2(tmp_path / "figure.html")
+    assert not list(tmp_path.iterdir())
