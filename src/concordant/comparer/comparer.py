@@ -58,12 +58,13 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_components
         Items whose kernel functions are the features of "nystroem".
     nu
-        Weight of the margin in the linear program.
+        Weight of the margin in the linear program, as a share of the cost of all pairs: about this share of
+        them may miss the margin.
     calibration
         Folds on which `predict_proba` is calibrated, at the cost of as many fits; 0: none.
     tol
-        Share of the objective at which a duality gap is small enough; libsvm may violate its conditions of
-        optimality by 100 times that.
+        Share of the objective at which a duality gap is small enough (with "nystroem" at least 1e-3); libsvm
+        may violate its conditions of optimality by 100 times that.
     max_iter
         Newton steps at most.
     random_state
@@ -119,7 +120,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loss: str = "hinge",
         approximation: str = "auto",
         n_components: int = 1000,
-        nu: float = 1.0,
+        nu: float = 0.2,
         calibration: int = 5,
         tol: float = 1e-5,
         max_iter: int = 1000,

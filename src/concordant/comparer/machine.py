@@ -21,6 +21,7 @@ __all__ = ["EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
 
 EXACT_ROWS = 5_000  # of the binary machine: its matrix takes 200 MB
 LP_BASIS = 1_000  # functions of a kernel linear program
+NYSTROEM_TOL = 1e-3  # gap that is small beside what the map itself leaves out
 
 Scorer = Callable[[FloatArray], FloatArray]
 
@@ -169,7 +170,8 @@ def by_nystroem(pairs: Pairs, recipe: Recipe) -> Machine:
     items = turned.reshape(-1, turned.shape[2])
     wanted = len(items) if recipe.approximation == "exact" else recipe.n_components
     features = NystroemMap.of(recipe.kernel, items, wanted, np.random.default_rng(recipe.seed))
-    return primal(features.differences(turned), pairs, recipe, features.scorer, "nystroem")
+    rough = replace(recipe, tol=max(recipe.tol, NYSTROEM_TOL))
+    return primal(features.differences(turned), pairs, rough, features.scorer, "nystroem")
 
 
 def primal(
@@ -248,7 +250,8 @@ def by_linear_program(pairs: Pairs, recipe: Recipe) -> Machine:
         turned = pairs.turned()
         items = basis_items(turned, recipe)
         basis = recipe.kernel(turned[:, 1], items) - recipe.kernel(turned[:, 0], items)
-    found = soft_margin_lp(basis, outcome, recipe.C, recipe.nu, pairs.weight)
+    nu = recipe.nu * recipe.C * float(pairs.weight.sum())
+    found = soft_margin_lp(basis, outcome, recipe.C, nu, pairs.weight, tol=recipe.tol)
     kept = np.flatnonzero(found.a)
     scorer = Weights(found.a) if linear else KernelScorer(recipe.kernel, items[kept], found.a[kept])
     return Machine(scorer, 1.0, "compare", "lp", value=found.value, gap=found.gap)

@@ -104,6 +104,12 @@ class ComparisonData:
     feature_names: tuple[str, ...] = ()
     extras: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def y(self) -> IntArray:
+        """The outcomes."""
+        outcome: IntArray = np.asarray(self.comparisons.outcome)
+        return outcome
+
     def __repr__(self) -> str:
         items, ties = len(self.comparisons.items), int((self.comparisons.outcome == 0).sum())
         return f"ComparisonData({len(self.comparisons):,} comparisons of {items:,} items, {ties:,} ties)"
