@@ -1,6 +1,7 @@
 from . import decoders as decoders
 from . import evaluation as evaluation
 from . import metrics as metrics
+from . import ratings as ratings
 from . import solvers as solvers
 from . import surrogates as surrogates
 from . import theory as theory
@@ -13,6 +14,8 @@ from .metrics import Convention as Convention
 from .metrics import Metric as Metric
 from .metrics import metric as metric
 from .metrics import standardize as standardize
+from .persistence import load as load
+from .persistence import save as save
 from .rankers import LinearRanker as LinearRanker
 from .rankers import LinearRankerCV as LinearRankerCV
 from .rankers import MaxMarginRanker as MaxMarginRanker
@@ -25,6 +28,8 @@ from .supervision.labels import Comparisons as Comparisons
 from .supervision.labels import Grades as Grades
 from .supervision.labels import Permutations as Permutations
 from .supervision.labels import Preferences as Preferences
+from .supervision.pairing import PairedItems as PairedItems
+from .supervision.pairing import pair_items as pair_items
 from .supervision.queries import Queries as Queries
 from .supervision.readers import from_frame as from_frame
 from .supervision.readers import join as join

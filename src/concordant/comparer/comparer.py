@@ -212,6 +212,11 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("calibration=0 left predict_proba out; fit with calibration=5, say.")
         return self.curve_(self.decision_function(pairs))
 
+    def score(self, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
+        """Share of pairs that are predicted right: 1 less the zero-one error."""
+        given, outcome, weight = checked(pairs, y, sample_weight)
+        return float(np.average(self.predict(given) == outcome, weights=weight))
+
     @property
     def threshold_(self) -> float:
         """Differences of scores up to this size are ties."""
