@@ -8,9 +8,11 @@ from pathlib import Path
 from benchmarks import (
     certificates,
     choice,
+    comparer,
     decoders,
     maxmargin,
     metrics,
+    ratings,
     reading,
     startup,
     surrogates,
@@ -21,9 +23,11 @@ from benchmarks import (
 SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
     "certificates": certificates.run,
     "choice": choice.run,
+    "comparer": comparer.run,
     "decoders": decoders.run,
     "maxmargin": maxmargin.run,
     "metrics": metrics.run,
+    "ratings": ratings.run,
     "reading": reading.run,
     "startup": startup.run,
     "surrogates": surrogates.run,

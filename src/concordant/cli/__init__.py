@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from concordant.cli import aggregate, bounds, certify, datasets, demo, evaluate, explain, reproduce
+from concordant.cli import aggregate, bounds, certify, compare, datasets, demo, evaluate, explain, reproduce
 from concordant.cli.output import examples, show_error
 from concordant.exceptions import ConcordantError
 
@@ -76,6 +76,7 @@ app.command(epilog=datasets.EXAMPLES)(datasets.datasets)
 app.command(epilog=bounds.EXAMPLES)(bounds.bounds)
 app.command(epilog=certify.EXAMPLES)(certify.certify)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.add_typer(compare.app, name="compare")
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -265,7 +265,7 @@ def numbered(ids: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
     >>> items.tolist(), places.tolist()
     ([3, 7], [1, 0, 1])
     """
-    small = ids.dtype.kind in "iu" and ids.size and 0 <= ids.min() and ids.max() < 4 * ids.size
+    small = ids.dtype.kind in "iu" and ids.size and ids.min() >= 0 and ids.max() < 4 * ids.size
     if not small:
         items, places = np.unique(ids, return_inverse=True)
         return items, places

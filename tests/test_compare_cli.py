@@ -1,0 +1,517 @@
+"""`concordant compare`: the library's answers on files as people have them, and errors that help."""
+
+import csv
+import gzip
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from concordant import Comparer, synthetic
+from concordant.cli import app
+from concordant.cli.compare_check import COSTS
+from concordant.cli.compare_html import short
+from concordant.cli.compare_inputs import words_of
+from concordant.evaluation.outcomes import log_loss
+from concordant.exceptions import LabelError
+from concordant.persistence import load
+from concordant.ratings import BradleyTerry, Davidson
+from concordant.ratings.leaderboard import overlapping_ranks
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+RNG = np.random.default_rng(3)
+NAMES = np.array(["ann", "bob", "cid", "dora", "eve", "fay"])
+SKILL = np.linspace(-1.0, 1.0, 6)
+LEFT = RNG.integers(0, 6, 240)
+RIGHT = (LEFT + RNG.integers(1, 6, 240)) % 6
+GAP = SKILL[RIGHT] - SKILL[LEFT] + RNG.logistic(size=240)
+OUTCOME = np.where(np.abs(GAP) < 0.5, 0, np.sign(GAP)).astype(int)
+WORDS = {-1: "left", 0: "tie", 1: "right"}
+GAMES = synthetic.comparisons(n=90, norm="l2", tie_share=0.4, seed=1)
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def shown(*arguments):
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def answer(*arguments):
+    return json.loads(shown(*arguments, "--json"))
+
+
+def refused(*arguments):
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    return " ".join(result.stderr.split())
+
+
+def write(path, columns):
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables of each form, and a model of each kind."""
+    place = tmp_path_factory.mktemp("compare")
+    ids = {"left": NAMES[LEFT], "right": NAMES[RIGHT]}
+    write(place / "votes.csv", ids | {"outcome": [WORDS[y] for y in OUTCOME], "day": np.arange(240)})
+    write(place / "new.csv", {name: column[:30] for name, column in ids.items()})
+    write(place / "items.csv", {"id": NAMES, "skill": SKILL, "noise": [5, 1, 4, 2, 6, 3]})
+    sides = {
+        f"{side}_{name}": GAMES.pairs[:, k, p]
+        for p, name in enumerate("xy")
+        for k, side in enumerate(("left", "right"))
+    }
+    write(place / "pairs.csv", sides | {"outcome": GAMES.y})
+    write(place / "points.csv", {"name": ["p", "q", "r"], "y": [0.0, 1.0, 2.0], "x": [0.5, 0.5, 1.5]})
+    for name, options in {
+        "votes": [],
+        "elo": ["--model", "elo"],
+        "items": ["--items", place / "items.csv"],
+        "pairs": [],
+    }.items():
+        table = place / ("pairs.csv" if name == "pairs" else "votes.csv")
+        shown("fit", table, *options, "--folds", 0, "--output", place / f"{name}.cmp")
+    return place
+
+
+# --- fit
+
+
+def test_ids_give_ratings(folder):
+    told = answer("fit", folder / "votes.csv")
+    expected = Davidson().fit(NAMES[LEFT], NAMES[RIGHT], OUTCOME)
+    assert told["model"] == "Davidson"
+    assert (told["pairs"], told["items"], told["components"]) == (240, 6, 1)
+    assert told["outcomes"] == {word: int((y == OUTCOME).sum()) for y, word in WORDS.items()}
+    predicted = expected.predict(NAMES[LEFT], NAMES[RIGHT])
+    assert told["training_error"] == (predicted != OUTCOME).mean()
+    assert told["predicted"] == {word: int((predicted == y).sum()) for y, word in WORDS.items()}
+    check = told["held_out"]
+    assert (check["pairs"], check["unknown"]) == (240, 0)
+    assert check["error"] < check["baseline_error"]
+    assert check["log_loss"] < check["baseline_log_loss"]
+    assert load(folder / "votes.cmp").ratings_.tobytes() == expected.ratings_.tobytes()
+
+
+def test_without_ties_bradley_terry(folder, tmp_path):
+    told = OUTCOME != 0
+    votes = {"left": NAMES[LEFT][told], "right": NAMES[RIGHT][told], "outcome": OUTCOME[told]}
+    assert answer("fit", write(tmp_path / "a.csv", votes), "--folds", 0)["model"] == "BradleyTerry"
+    assert (
+        answer("fit", folder / "votes.csv", "--folds", 0, "-m", "bradley-terry", "--set", "ties=drop")[
+            "parameters"
+        ]
+        == BradleyTerry(ties="drop").get_params()
+    )
+
+
+def test_the_held_out_check_is_what_it_says(folder):
+    """Recomputed fold by fold from the definition."""
+    from concordant.comparer.calibration import folds
+
+    wrong, losses, baseline = 0, [], 0
+    for train, test in folds(OUTCOME == 0, 4, 0):
+        model = Davidson(alpha=1e-3).fit(NAMES[LEFT[train]], NAMES[RIGHT[train]], OUTCOME[train])
+        wrong += (model.predict(NAMES[LEFT[test]], NAMES[RIGHT[test]]) != OUTCOME[test]).sum()
+        table = model.predict_proba(NAMES[LEFT[test]], NAMES[RIGHT[test]])
+        losses += [-np.log(row[y + 1]) for row, y in zip(table, OUTCOME[test], strict=True)]
+        baseline += (OUTCOME[test] != np.bincount(OUTCOME[train] + 1).argmax() - 1).sum()
+    check = answer("fit", folder / "votes.csv", "--folds", 4)["held_out"]
+    assert check["error"] == wrong / 240
+    assert check["baseline_error"] == baseline / 240
+    assert check["log_loss"] == pytest.approx(np.mean(losses), rel=1e-9)
+
+
+def test_time_holds_out_the_last(folder):
+    told = answer("fit", folder / "votes.csv", "--time", "day")["held_out"]
+    assert told["pairs"] == 48
+    assert "by time" in told["how"]
+    model = Davidson(alpha=1e-3).fit(NAMES[LEFT[:192]], NAMES[RIGHT[:192]], OUTCOME[:192])
+    late = NAMES[LEFT[192:]], NAMES[RIGHT[192:]]
+    assert told["error"] == (model.predict(*late) != OUTCOME[192:]).mean()
+    elo = answer("fit", folder / "votes.csv", "--model", "elo", "--set", "k=fide")
+    assert "in the order of the file" in elo["held_out"]["how"]
+    assert elo["parameters"]["k"] == "fide"
+
+
+def test_features_of_both_sides_give_a_comparer(folder):
+    told = answer("fit", folder / "pairs.csv", "--folds", 3, "--C", 2, "--kernel", "rbf", "--gamma", 0.5)
+    assert told["features"] == ["x", "y"]
+    assert told["parameters"] == Comparer("rbf", C=2.0, gamma=0.5).get_params()
+    expected = Comparer("rbf", C=2.0, gamma=0.5).fit(GAMES.pairs, GAMES.y)
+    assert told["training_error"] == (expected.predict(GAMES.pairs) != GAMES.y).mean()
+    assert told["held_out"]["error"] < told["held_out"]["baseline_error"]
+    loaded = load(folder / "pairs.cmp")
+    assert loaded.feature_names_in_.tolist() == ["x", "y"]
+
+
+def test_an_item_table_gives_a_comparer(folder):
+    pairs = np.stack((SKILL[LEFT], SKILL[RIGHT]), axis=1)[:, :, None]
+    expected = Comparer(method="rank").fit(pairs, OUTCOME)
+    chosen = ["--features", "skill", "--method", "rank"]
+    told = answer("fit", folder / "votes.csv", "--items", folder / "items.csv", *chosen, "--folds", 0)
+    assert (told["model"], told["features"]) == ("Comparer", ["skill"])
+    assert told["training_error"] == (expected.predict(pairs) != OUTCOME).mean()
+    assert load(folder / "items.cmp").n_features_in_ == 2
+
+
+def test_tuning_chooses_from_the_grid(folder):
+    told = answer("fit", folder / "pairs.csv", "--tune", "--folds", 2)
+    assert told["parameters"]["C"] in COSTS
+    assert any("chosen by held-out error" in note for note in told["notes"])
+    assert "--tune" in refused("fit", folder / "votes.csv", "--tune")
+
+
+def test_formats_columns_and_words(folder, tmp_path):
+    plain = answer("fit", folder / "votes.csv", "--folds", 0)
+    ids = {"home": NAMES[LEFT], "away": NAMES[RIGHT]}
+    named = ["--left", "home", "--right", "away", "--outcome", "result", "--folds", 0]
+    score = write(tmp_path / "score.csv", ids | {"result": (1 - OUTCOME) / 2})
+    own = write(tmp_path / "own.csv", ids | {"result": [{-1: "H", 0: "D", 1: "A"}[y] for y in OUTCOME]})
+    pq.write_table(pa.table(ids | {"result": OUTCOME}), tmp_path / "a.parquet")
+    (tmp_path / "own.csv.gz").write_bytes(gzip.compress(own.read_bytes()))
+    for path, words in (
+        (score, ["--outcomes", "score"]),
+        (own, ["--outcomes", "H=left,D=tie,A=right"]),
+        (tmp_path / "own.csv.gz", ["--outcomes", "h=left, d=tie, a=right"]),
+        (tmp_path / "a.parquet", []),
+    ):
+        assert answer("fit", path, *named, *words) == plain | {"file": path.name}
+    with pytest.raises(LabelError, match="WORD=left"):
+        words_of("H=left,D")
+
+
+def test_weights_count_as_rows(tmp_path):
+    votes = {"left": NAMES[LEFT], "right": NAMES[RIGHT], "outcome": OUTCOME, "n": RNG.integers(1, 4, 240)}
+    write(tmp_path / "a.csv", votes)
+    write(tmp_path / "b.csv", {name: np.repeat(column, votes["n"]) for name, column in votes.items()})
+    for name, options in (("a", ["--weight", "n"]), ("b", [])):
+        shown("fit", tmp_path / f"{name}.csv", *options, "--folds", 0, "-o", tmp_path / f"{name}.cmp")
+    assert np.allclose(load(tmp_path / "a.cmp").ratings_, load(tmp_path / "b.cmp").ratings_, atol=1e-8)
+
+
+def test_ids_of_numbers_and_text(tmp_path):
+    """One side may happen to have numbers only; ids with zeros in front stay as they are."""
+    write(tmp_path / "a.csv", {"left": ["1", "2", "x"], "right": ["2", "x", "1"], "outcome": [1, 1, 1]})
+    shown("fit", tmp_path / "a.csv", "-o", tmp_path / "a.cmp")
+    assert load(tmp_path / "a.cmp").items_.tolist() == ["1", "2", "x"]
+    write(tmp_path / "b.csv", {"left_id": ["1"], "right_id": ["2"]})
+    assert answer("predict", tmp_path / "a.cmp", tmp_path / "b.csv")["predictions"][0]["left"] == "1"
+    write(tmp_path / "c.csv", {"left": ["07", "7"], "right": ["7", "07"], "outcome": [1, 1]})
+    shown("fit", tmp_path / "c.csv", "-o", tmp_path / "c.cmp")
+    assert load(tmp_path / "c.cmp").items_.tolist() == ["07", "7"]
+
+
+def test_what_is_known_only_to_some_folds(tmp_path):
+    """A newcomer cannot be predicted from the others: said, not counted."""
+    votes = {
+        "left": [*NAMES[LEFT[:60]], "zoe"],
+        "right": [*NAMES[RIGHT[:60]], "ann"],
+        "outcome": [*OUTCOME[:60], 0],
+    }
+    told = answer("fit", write(tmp_path / "a.csv", votes), "--alpha", 0.1)
+    assert (told["held_out"]["pairs"], told["held_out"]["unknown"]) == (60, 1)
+
+
+def test_few_pairs_are_no_error(tmp_path):
+    write(tmp_path / "a.csv", {"left": ["a", "b"], "right": ["b", "a"], "outcome": ["left", "left"]})
+    text = shown("fit", tmp_path / "a.csv")
+    assert "2 pairs are too few" in text
+    assert answer("fit", tmp_path / "a.csv")["held_out"] is None
+
+
+def test_notes_say_what_was_done_instead(tmp_path):
+    write(
+        tmp_path / "a.csv", {"left_x": np.arange(12), "right_x": np.arange(12)[::-1], "outcome": [-1, 1] * 6}
+    )
+    text = shown("fit", tmp_path / "a.csv", "--folds", 0)
+    assert "no pair is a tie" in text
+    assert "method rank" in text
+    write(tmp_path / "b.csv", {"left_x": np.arange(12), "right_x": np.arange(12)[::-1], "outcome": [0] * 12})
+    text = shown("fit", tmp_path / "b.csv")
+    assert "every training pair is predicted alike: tie" in text
+    assert shown("fit", tmp_path / "b.csv", "--quiet").count("\n") < 8
+
+
+def test_components_are_told(tmp_path):
+    votes = {
+        "left": ["a", "b", "c", "d"] * 3,
+        "right": ["b", "a", "d", "c"] * 3,
+        "outcome": [1, 1, -1, 0] * 3,
+    }
+    path = write(tmp_path / "a.csv", votes)
+    message = refused("fit", path)
+    assert "2 components" in message
+    assert "alpha > 0" in message
+    told = answer("fit", path, "--alpha", 0.1)
+    assert told["components"] == 2
+    assert any("2 components" in note for note in told["notes"])
+
+
+# --- predict
+
+
+def test_predictions_are_the_models(folder, tmp_path):
+    told = answer("predict", folder / "votes.cmp", folder / "votes.csv")
+    model = load(folder / "votes.cmp")
+    table = model.predict_proba(NAMES[LEFT], NAMES[RIGHT])
+    assert [row["prediction"] for row in told["predictions"]] == [
+        WORDS[y] for y in model.predict(NAMES[LEFT], NAMES[RIGHT])
+    ]
+    assert [[row["p_left"], row["p_tie"], row["p_right"]] for row in told["predictions"]] == table.tolist()
+    assert told["predictions"][3]["decision"] == model.ratings_[RIGHT[3]] - model.ratings_[LEFT[3]]
+    assert told["log_loss"] == log_loss(OUTCOME, table)
+    assert "error" not in answer("predict", folder / "votes.cmp", folder / "new.csv")
+    text = shown("predict", folder / "votes.cmp", folder / "new.csv", "-o", tmp_path / "p.csv")
+    assert "30 predictions are in" in text
+    with (tmp_path / "p.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == ["row", "left", "right", "prediction", "decision", "p_left", "p_tie", "p_right"]
+    assert [float(row["p_tie"]) for row in rows] == table[:30, 1].tolist()
+    assert "the first 20 of 30" in shown("predict", folder / "votes.cmp", folder / "new.csv")
+
+
+def test_a_comparer_predicts_by_features(folder, tmp_path):
+    model = load(folder / "pairs.cmp")
+    told = answer("predict", folder / "pairs.cmp", folder / "pairs.csv")
+    assert [row["decision"] for row in told["predictions"]] == model.decision_function(GAMES.pairs).tolist()
+    assert "left" not in told["predictions"][0]
+    write(tmp_path / "ids.csv", {"left": ["p", "q"], "right": ["q", "r"]})
+    by_item = answer("predict", folder / "pairs.cmp", tmp_path / "ids.csv", "--items", folder / "points.csv")
+    points = np.array([[0.5, 0.0], [0.5, 1.0], [1.5, 2.0]])  # columns by name, whatever their order
+    scores = model.rank_score(points)
+    assert [row["decision"] for row in by_item["predictions"]] == pytest.approx(np.diff(scores).tolist())
+
+
+def test_without_calibration_no_probabilities(folder, tmp_path):
+    told = answer("fit", folder / "pairs.csv", "--set", "calibration=0", "-o", tmp_path / "a.cmp")
+    assert told["held_out"]["log_loss"] > 0
+    rows = answer("predict", tmp_path / "a.cmp", folder / "pairs.csv")["predictions"]
+    assert set(rows[0]) == {"row", "prediction", "decision"}
+
+
+# --- rank
+
+
+def test_the_leaderboard_is_the_models(folder, tmp_path):
+    model = load(folder / "votes.cmp")
+    told = answer("rank", folder / "votes.cmp", "--level", 0.9)
+    expected = model.leaderboard(0.9).to_dict()
+    assert told["rows"] == expected["rows"]
+    assert answer("rank", folder / "votes.cmp", "--level", 0.9, "--top", 2)["rows"] == expected["rows"][:2]
+    elo = answer("rank", folder / "votes.cmp", "--scale", "elo")["rows"]
+    assert elo == model.leaderboard(scale="elo").to_dict()["rows"]
+    shown("rank", folder / "votes.cmp", "--top", 2, "-o", tmp_path / "b.csv")
+    with (tmp_path / "b.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["item"] for row in rows] == [row["item"] for row in expected["rows"]]
+    assert float(rows[0]["rating"]) == expected["rows"][0]["rating"]
+
+
+def test_bootstrap_intervals(folder):
+    for name in ("votes", "elo"):
+        model = load(folder / f"{name}.cmp")
+        low, high = model.interval(0.95, method="bootstrap", n_resamples=20, random_state=1)
+        order = np.argsort(-model.ratings_)
+        best, worst = overlapping_ranks(low, high)
+        told = answer("rank", folder / f"{name}.cmp", "--bootstrap", 20, "--seed", 1)
+        assert [row["low"] for row in told["rows"]] == low[order].tolist()
+        assert [row["worst_rank"] for row in told["rows"]] == worst[order].tolist()
+        assert [row["best_rank"] for row in told["rows"]] == best[order].tolist()
+        assert told["intervals"] == "20 resamples of the votes"
+
+
+def test_a_comparer_ranks_a_table(folder):
+    told = answer("rank", folder / "items.cmp", "--items", folder / "items.csv")
+    model = load(folder / "items.cmp")
+    scores = model.rank_score(np.stack((SKILL, [5, 1, 4, 2, 6, 3]), axis=1))
+    scores -= scores.mean()
+    order = np.argsort(-scores)
+    assert [row["item"] for row in told["rows"]] == NAMES[order].tolist()
+    assert [row["rating"] for row in told["rows"]] == pytest.approx(scores[order].tolist())
+    assert told["rows"][0]["low"] is told["rows"][0]["best_rank"] is told["rows"][0]["votes"] is None
+    text = shown("rank", folder / "items.cmp", "--items", folder / "items.csv")
+    assert "no intervals" in text
+    assert "ranks" not in text.splitlines()[1]
+
+
+def test_a_comparer_has_intervals_by_refits(folder):
+    given = ["rank", folder / "items.cmp", "--items", folder / "items.csv", "--pairs", folder / "votes.csv"]
+    told = answer(*given, "--bootstrap", 15)
+    assert all(row["low"] < row["high"] and row["best_rank"] <= row["worst_rank"] for row in told["rows"])
+    assert told["intervals"].endswith("refits")
+    votes = {row["item"]: row["votes"] for row in told["rows"]}
+    assert votes == {name: ((k == LEFT) | (k == RIGHT)).sum() for k, name in enumerate(NAMES)}
+    assert told == answer(*given, "--bootstrap", 15)
+    tables = ["--items", folder / "points.csv", "--pairs", folder / "pairs.csv"]
+    by_features = answer("rank", folder / "pairs.cmp", *tables, "--bootstrap", 3)
+    assert by_features["intervals"]
+    assert by_features["rows"][0]["votes"] is None
+
+
+class Links(HTMLParser):
+    """Whatever a page would fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.found += [given[key] for key in ("src", "href") if key in given and tag != "a"]
+
+
+def test_the_page_stands_alone(folder, tmp_path):
+    pytest.importorskip("plotly")
+    votes = {"left": ["<b>x</b>", "y & co"] * 2, "right": ["y & co", "<b>x</b>"] * 2, "outcome": [1, 1, 1, 0]}
+    shown("fit", write(tmp_path / "a.csv", votes), "-o", tmp_path / "a.cmp")
+    text = shown("rank", tmp_path / "a.cmp", "--html", tmp_path / "a.html")
+    assert "written to" in text
+    page = (tmp_path / "a.html").read_text()
+    before = page.partition("<script")[0]
+    assert "prefers-color-scheme: dark" in before
+    assert 'name="viewport"' in before
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert '<td class="item"><b>x' not in page
+    links = Links()
+    links.feed(re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+    assert links.found == []
+    assert "<script src" not in page
+    checked = Links()
+    checked.feed('<link href="https://a">')
+    assert checked.found == ["https://a"]  # the check can fail
+    shown("rank", folder / "items.cmp", "--items", folder / "items.csv", "--html", tmp_path / "b.html")
+    assert short("n" * 30).endswith("…")
+
+
+# --- what is refused
+
+
+def test_a_table_that_fits_nothing(folder, tmp_path):
+    path = write(tmp_path / "a.csv", {"a": [1], "b": [2], "outcome": [1]})
+    message = refused("fit", path)
+    assert "neither ids" in message
+    assert "it has a, b, outcome" in message
+    assert "has no column 'outcome'" in refused("fit", folder / "new.csv")
+    assert "--outcome" in refused("fit", folder / "new.csv")
+    assert "has no column 'white'" in refused("fit", folder / "votes.csv", "--left", "white")
+    assert "has no column 'when'" in refused("fit", folder / "votes.csv", "--time", "when")
+    assert "has no column 'left'" in refused("fit", path, "--items", folder / "items.csv")
+
+
+def test_features_that_cannot_be_used(folder, tmp_path):
+    one = {"left_x": [1, 2], "right_x": [2, 1], "left_z": [1, 1], "outcome": [1, -1]}
+    message = refused("fit", write(tmp_path / "a.csv", one))
+    assert "the feature 'z' has no column 'right_z'" in message
+    assert "--features" in message
+    shown("fit", tmp_path / "a.csv", "--features", "x")
+    text = one | {"left_z": ["a", "b"], "right_z": ["c", "d"]}
+    message = refused("fit", write(tmp_path / "b.csv", text))
+    assert "left_z" in message
+    assert "--features" in message
+    items = {"id": NAMES, "skill": SKILL, "town": ["x"] * 6}
+    message = refused("fit", folder / "votes.csv", "--items", write(tmp_path / "items.csv", items))
+    assert "'town' must be numeric" in message
+    assert "unknown column 'age'" in refused(
+        "fit", folder / "votes.csv", "--items", folder / "items.csv", "--features", "age"
+    )
+    holes = {"id": NAMES, "skill": [1, 2, "", 4, 5, 6]}
+    assert "row 2" in refused("fit", folder / "votes.csv", "--items", write(tmp_path / "holes.csv", holes))
+    assert "no column but 'id'" in refused(
+        "fit", folder / "votes.csv", "--items", write(tmp_path / "c.csv", {"id": NAMES})
+    )
+
+
+def test_text_columns_do_not_matter_to_ratings(folder, tmp_path):
+    votes = {"left": NAMES[LEFT], "right": NAMES[RIGHT], "left_town": ["x"] * 240, "right_town": ["y"] * 240}
+    path = write(tmp_path / "a.csv", votes | {"outcome": OUTCOME})
+    assert "--model davidson" in refused("fit", path)
+    assert answer("fit", path, "--model", "davidson", "--folds", 0)["items"] == 6
+    assert answer("predict", folder / "votes.cmp", path)["pairs"] == 240
+
+
+def test_unknown_items_are_named_with_their_row(folder, tmp_path):
+    votes = {"left": ["ann", "ann"], "right": ["bob", "anne"], "outcome": [1, 0]}
+    path = write(tmp_path / "a.csv", votes)
+    message = refused("fit", path, "--items", folder / "items.csv")
+    assert "row 1 of a.csv, right: the item 'anne' is not in items.csv" in message
+    assert "ann" in message.partition("Hint")[2]
+    assert "row 1 of a.csv, right: the item 'anne' is not in the model" in refused(
+        "predict", folder / "votes.cmp", path
+    )
+    twice = write(tmp_path / "b.csv", {"id": ["ann", "bob", "ann"], "x": [1, 2, 3]})
+    assert "rows 0 and 2 both have the id 'ann'" in refused("fit", path, "--items", twice)
+    empty = write(tmp_path / "c.csv", {"left": ["ann", ""], "right": ["bob", "bob"], "outcome": [1, 0]})
+    assert "has no id at row 1" in refused("fit", empty)
+
+
+def test_parameters_that_do_not_belong(folder):
+    assert "unknown parameter of davidson 'C'" in refused("fit", folder / "votes.csv", "--C", 1)
+    assert "unknown parameter of comparer 'alpha'" in refused("fit", folder / "pairs.csv", "--alpha", 1)
+    assert "unknown model 'elow'" in refused("fit", folder / "votes.csv", "-m", "elow")
+    assert "NAME=VALUE" in refused("fit", folder / "votes.csv", "--set", "alpha")
+    assert "C=-1.0" in refused("fit", folder / "pairs.csv", "--C", -1)
+    assert "--items" in refused("fit", folder / "votes.csv", "-m", "comparer")
+    assert "--left" in refused("fit", folder / "pairs.csv", "-m", "elo")
+    assert "at least 2" in refused("fit", folder / "votes.csv", "--folds", 1)
+    assert "unknown outcome 'right' at row 0. Hint: left, right and tie" in refused(
+        "fit", folder / "votes.csv", "--outcomes", "score"
+    )
+
+
+def test_models_and_tables_that_do_not_match(folder, tmp_path):
+    assert "this is no model file" in refused("rank", folder / "votes.csv")
+    assert "No such file" in refused("rank", tmp_path / "a.cmp")
+    assert "--items" in refused("rank", folder / "items.cmp")
+    assert "has ids only" in refused("predict", folder / "items.cmp", folder / "new.csv")
+    assert "neither ids" in refused("predict", folder / "elo.cmp", folder / "pairs.csv")
+    assert "unknown column 'skill'" in refused("rank", folder / "items.cmp", "--items", folder / "points.csv")
+    assert "between 0 and 1" in refused("rank", folder / "votes.cmp", "--level", 2)
+    assert "natural or elo" in refused("rank", folder / "votes.cmp", "--scale", "chess")
+
+
+def test_places_are_checked_before_the_work(folder, tmp_path):
+    for command in (["fit", folder / "no.csv"], ["predict", "no.cmp", "no.csv"], ["rank", "no.cmp"]):
+        assert str(tmp_path / "no") in refused(*command, "-o", tmp_path / "no" / "a")
+    assert ".html" in refused("rank", "no.cmp", "--html", tmp_path / "a.pdf")
+    (tmp_path / "kept.cmp").write_text("old")
+    refused("fit", folder / "new.csv", "-o", tmp_path / "kept.cmp")
+    assert (tmp_path / "kept.cmp").read_text() == "old"
+
+
+# --- the documentation
+
+
+def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
+    section = (DOCS / "command-line.md").read_text().partition("\n## compare\n")[2].partition("\n## ")[0]
+    first, second, example = re.findall(r"```text\n(.*?)```", section, flags=re.DOTALL)
+    (tmp_path / "tastings.csv").write_text(first)
+    (tmp_path / "next.csv").write_text(second)
+    monkeypatch.chdir(tmp_path)
+    for block in filter(None, example.split("$ ")):
+        command, _, expected = block.partition("\n")
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert result.stdout.strip() == expected.strip()
+
+
+def test_help_has_examples():
+    for command in ("fit", "predict", "rank"):
+        assert "Examples" in shown(command, "--help")
