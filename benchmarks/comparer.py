@@ -73,8 +73,8 @@ def linear(n: int, rounds: int) -> Table:
         "flipped differences, a tie two rows. Excess: of the objective (unpenalised bias) over its lower "
         "bound, as a share. LinearSVC penalises the bias: its default, and intercept_scaling=10, which "
         "all but frees it, are shown, at its own tol 1e-4 and 1,000 iterations.",
-        ("loss", "C", "its scaling", "solver", "estimator", "LinearSVC", "LinearSVC / solver", "LinearSVC / estimator",
-         "our excess", "its excess"),
+        ("loss", "C", "its scaling", "solver", "estimator", "LinearSVC",
+         "LinearSVC / solver", "LinearSVC / estimator", "our excess", "its excess"),
     )  # fmt: skip
     games = Games.random(n)
     for loss in ("hinge", "squared_hinge"):
@@ -144,7 +144,7 @@ def kernels(*, quick: bool) -> Iterator[Table]:
     table = Table(
         "Gaussian kernel on the sushi pairs",
         "`Comparer(kernel='rbf', C=1, gamma=1/14, calibration=0)`: what solved it, seconds, most memory "
-        "the process held (1 MB = 1e6 bytes, imports and data included), the duality gap as a share of the objective.",
+        "the process held (imports and data included), and the duality gap as a share of the objective.",
         ("pairs", "ties", "solver", "seconds", "memory, MB", "gap"),
     )
     for n in (300,) if quick else (1_000, 3_000, 25_000):

@@ -192,3 +192,10 @@ def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path):
         with pytest.raises(ConcordantError, match="cannot be used"):
             read_table(tmp_path / name)
     assert from_frame(pd.DataFrame({"qid": [1], "grade": [1], 0: [2.0]})).X.tolist() == [[2.0]]
+
+
+def test_ids_that_are_numbers_on_one_side_only_stay_text():
+    mixed = pa.table({"left": ["1", "2"], "right": ["1", "x"], "outcome": [0, 1]})
+    assert read_comparisons(mixed).items.tolist() == ["1", "2", "x"]
+    whole = pa.table({"left": ["1", "2"], "right": ["1", "10"], "outcome": [0, 1]})
+    assert read_comparisons(whole).items.tolist() == [1, 2, 10]

@@ -262,7 +262,10 @@ def read_comparisons(
         problem = f"column {outcome!r} has the unknown outcome {str(seen[codes[row]])!r} at row {row}"
         raise LabelError(problem, hint)
     signs = np.array([meaning[value] for value in seen.tolist()], dtype=np.int64)[codes]
-    return Comparisons(whole_ids(column(left)), whole_ids(column(right)), signs)
+    first, second = column(left), column(right)
+    if {first.dtype.kind, second.dtype.kind} <= {"U", "O"}:  # numbers on one side may be text on the other
+        first, second = np.split(whole_ids(np.concatenate((first, second))), [len(first)])
+    return Comparisons(first, second, signs)
 
 
 def _key(value: object) -> str:
