@@ -18,6 +18,7 @@ __all__ = ["Table", "machine", "show", "write"]
 PACKAGES = (
     "concordant", "numpy", "numba", "scipy", "scikit-learn", "lightgbm", "xgboost", "catboost", "ranx",
     "pytrec_eval-terrier", "jax", "rax", "torch", "allRank", "highspy", "corankco", "pref_voting",
+    "evalica", "choix",
 )  # fmt: skip
 
 Cell = str | float | int | None

@@ -20,9 +20,11 @@ def run(*arguments):
 SUITES = [
     "certificates",
     "choice",
+    "comparer",
     "decoders",
     "maxmargin",
     "metrics",
+    "ratings",
     "reading",
     "startup",
     "surrogates",

@@ -78,8 +78,8 @@ def check_contract(model, pairs, y):
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_contract(kind):
-    pairs, y = games(80)
-    check_contract(cc.Comparer(**LINEAR | kind), pairs, y)
+    curved = kind.get("kernel", "linear") != "linear"
+    check_contract(cc.Comparer(**LINEAR | kind), *(games(80) if curved else linear_games(80)))
 
 
 def test_the_contract_rejects_a_model_that_prefers_a_side():
@@ -88,7 +88,7 @@ def test_the_contract_rejects_a_model_that_prefers_a_side():
             return super().decision_function(pairs) + 0.1
 
     with pytest.raises(AssertionError):
-        check_contract(Sided(**LINEAR), *games(60))
+        check_contract(Sided(**LINEAR), *linear_games(60))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -104,7 +104,7 @@ def test_learns_what_there_is_to_learn(kind):
 
 @pytest.mark.parametrize("kind", [{}, {"kernel": "rbf", "gamma": 0.3}, {"formulation": "lp"}], ids=str)
 def test_units_of_features_do_not_matter_and_constants_are_dropped(kind):
-    pairs, y = games(60)
+    pairs, y = linear_games(60, 2) if "kernel" not in kind else games(60)
     plain = cc.Comparer(**LINEAR | kind).fit(pairs, y)
     other = np.concatenate((pairs * [1e4, 1e-3] + [3.0, -5.0], np.full((60, 2, 1), 7.0)), axis=2)
     moved = cc.Comparer(**LINEAR | kind).fit(other, y)
@@ -210,7 +210,7 @@ def test_grid_search_and_cross_validation_take_pairs():
     )
     search.fit(pairs, y)
     assert search.best_score_ > 0.6
-    assert len(cross_val_score(cc.Comparer(calibration=0), pairs, y, cv=3)) == 3
+    assert len(cross_val_score(cc.Comparer(calibration=0), *linear_games(90), cv=3)) == 3
 
 
 def test_fit_twice_is_fit_once():
@@ -231,7 +231,7 @@ def test_unfitted_models_say_so():
     with pytest.raises(NotFittedError):
         _ = cc.Comparer().threshold_
     with pytest.raises(NotFittedError, match="calibration=0"):
-        cc.Comparer(calibration=0).fit(*games(30)).predict_proba(np.zeros((1, 2, 2)))
+        cc.Comparer(calibration=0).fit(*linear_games(30)).predict_proba(np.zeros((1, 2, 3)))
 
 
 # ---------------------------------------------------------------- probabilities
@@ -305,6 +305,15 @@ def test_a_bias_above_0_keeps_the_direction():
     others = y != 0
     agree = np.sign(model.decision_function(pairs))[others] == y[others]
     assert agree.mean() > 0.8
+
+
+def test_a_machine_that_decides_nothing_says_so():
+    """A linear machine on norms: no direction tells, and the optimum of the hinge is w = 0."""
+    pairs, y = games(100)
+    for kind in ({}, {"kernel": "rbf", "C": 1e-6}, {"kernel": "rbf", "C": 1e-6, "approximation": "nystroem"}):
+        model = cc.Comparer(**kind).fit(pairs, y)
+        assert "a tie for every training pair" in model.note_
+        assert not model.predict(pairs).any()
 
 
 def test_contradicting_pairs_are_no_error():
@@ -491,7 +500,7 @@ def test_bad_weights_and_shapes_at_prediction():
     for weight in ([-1.0] * 20, [np.nan] * 20, [0.0] * 20, [1.0]):
         with pytest.raises(ConcordantError):
             cc.Comparer().fit(pairs, y, sample_weight=weight)
-    model = cc.Comparer(calibration=0).fit(pairs, y)
+    model = cc.Comparer(calibration=0).fit(*linear_games(20, 2))
     for wrong in (np.zeros((1, 2, 3)), np.zeros((1, 2)), np.full((1, 2, 2), np.nan)):
         with pytest.raises(ConcordantError):
             model.predict(wrong)

@@ -240,3 +240,18 @@ def test_cycles_are_flagged(matrix, cyclic):
 def test_permutations_round_trip():
     labels = Permutations.from_orders([[2, 0, 1], [0, 1]])
     assert labels.grouped(Queries.from_sizes([3, 2])).tolist() == [2, 3, 1, 1, 2]
+
+
+def test_ids_of_both_sides_stay_what_they_are():
+    """numpy makes doubles of int64 and uint64 together, in which large ids become equal."""
+    large = np.array([2**62 + 1, 2**62 + 2], dtype=np.uint64)
+    votes = Comparisons(large, np.array([2**60 + 1, 2**60 + 2]), [-1, -1])
+    assert votes.items.tolist() == [2**60 + 1, 2**60 + 2, 2**62 + 1, 2**62 + 2]
+    with pytest.raises(LabelError, match="64 bits"):
+        Comparisons(np.array([2**63 + 1], dtype=np.uint64), np.array([-1]), [0])
+    with pytest.raises(LabelError, match="double"):
+        Comparisons(np.array([1.0]), np.array([2**60 + 1]), [0])
+    with pytest.raises(LabelError, match="mix text and numbers"):
+        Comparisons(["a"], [1], [0])
+    with pytest.raises(LabelError, match="times"):
+        Comparisons(np.array(["2001-01-01"], dtype="M8[D]"), [1], [0])

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from concordant.comparer.calibration import OutcomeCurve, fit_curve, held_out_decisions
-from concordant.comparer.machine import Weights, train
+from concordant.comparer.machine import ALL_TIES, Weights, train
 from concordant.comparer.recipe import read_recipe
 from concordant.comparer.stream import Stream
 from concordant.decoders.threshold import outcomes
@@ -75,8 +75,8 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threshold_
         1 for method "compare"; else fitted.
     method_, note_
-        What was trained in the end, and why, where it is not what was asked for; a `GuaranteeWarning` says
-        so too.
+        What was trained in the end, and why, where it is not what was asked for: a `GuaranteeWarning` says
+        so too. Without one, the note also tells where a tie is predicted for every training pair.
     coef_
         Linear kernel: weight of each feature in its own unit; 0 for features that do not vary.
     machine_, scaling_, curve_
@@ -264,7 +264,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def warn(self) -> None:
         """Say where the model is not what was asked for, or not optimal."""
         machine = self.machine_
-        if machine.note:
+        if machine.note and machine.note != ALL_TIES:  # a search over C meets it often, and scores say enough
             warnings.warn(machine.note, GuaranteeWarning, stacklevel=3)
         if not machine.converged and machine.gap > FAR * machine.value:
             text = f"the objective {machine.value:.6g} may lie {machine.gap:.3g} above its optimum"

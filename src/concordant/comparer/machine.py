@@ -17,7 +17,7 @@ from concordant.solvers.dual import fit_gram
 from concordant.solvers.margin import METHODS, fit_margin
 from concordant.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
+__all__ = ["ALL_TIES", "EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
 
 EXACT_ROWS = 5_000  # of the binary machine: its matrix takes 200 MB
 LP_BASIS = 1_000  # functions of a kernel linear program
@@ -31,6 +31,10 @@ NO_TIES = (
 NO_THRESHOLD = (
     "the bias came out >= 0, so that no threshold separates ties from differences (few ties, or a small C): "
     "the direction is the machine's, its threshold was fitted to the training pairs"
+)
+ALL_TIES = (
+    "the machine predicts a tie for every training pair: C is small, or ties outweigh what features tell, and "
+    "then the hinge ignores them at its optimum; try loss='logistic', whose probabilities still tell"
 )
 ONLY_TIES = "all pairs are ties: every item scores 0, and a tie is predicted always"
 NO_FEATURES = "no feature varies: every item scores 0, and a tie is predicted always"
@@ -193,16 +197,15 @@ def primal(
         max_iter=recipe.max_iter,
     )
     w = found.w / -found.bias if found.bias < 0.0 else found.w
-    return Machine(
-        scorer(w),
-        math.nan,
-        recipe.method,
-        solver,
-        found.bias,
-        found.value,
-        found.gap,
-        converged=found.converged,
-    )
+    note = silent(differences @ w, found.bias, recipe.method)
+    how = recipe.method, solver, found.bias, found.value, found.gap, note, found.converged
+    return Machine(scorer(w), math.nan, *how)
+
+
+def silent(decision: FloatArray, bias: float, method: str) -> str:
+    """Note that no training pair is decided, where that is so."""
+    decided = method != "compare" or bias >= 0.0 or bool((np.abs(decision) > 1.0).any())
+    return "" if decided else ALL_TIES
 
 
 def by_libsvm(pairs: Pairs, recipe: Recipe) -> Machine:
@@ -221,7 +224,8 @@ def by_libsvm(pairs: Pairs, recipe: Recipe) -> Machine:
     coef = found.coef[support] / (-found.bias if found.bias < 0.0 else 1.0)
     items = np.concatenate((turned[support, 1], turned[support, 0]))
     scorer = KernelScorer(recipe.kernel, items, np.concatenate((coef, -coef)))
-    return Machine(scorer, math.nan, recipe.method, "libsvm", found.bias, found.value, found.gap)
+    note = silent(gram[:, support] @ coef, found.bias, recipe.method)
+    return Machine(scorer, math.nan, recipe.method, "libsvm", found.bias, found.value, found.gap, note)
 
 
 def by_hard_margin(pairs: Pairs, solver: str) -> Machine:

@@ -155,6 +155,36 @@ def refuse_inexact(array: NDArray[Any], name: str) -> None:
         raise LabelError(problem, "give large ids as text.")
 
 
+def joined_ids(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Ids of two columns as one, of a type in which none changes.
+
+    >>> joined_ids(np.array([1], dtype=np.uint64), np.array([2])).dtype
+    dtype('int64')
+    """
+    kinds = [kind_of_ids(ids) for ids in (first, second)]
+    if kinds[0] != kinds[1]:
+        problem = f"the ids of one column are {kinds[0]}, of the other {kinds[1]}: they mix text and numbers"
+        problem = problem if "text" in kinds else problem.partition(": ")[0]
+        raise LabelError(problem, "give every item's id as the same type.")
+    if {first.dtype.kind, second.dtype.kind} == {"i", "u"}:  # numpy would make doubles of them
+        highest = max(int(ids.max(initial=0)) for ids in (first, second))
+        lowest = min(int(ids.min(initial=0)) for ids in (first, second))
+        if highest > np.iinfo(np.int64).max and lowest < 0:
+            problem = f"ids from {lowest} to {highest} fit no whole number of 64 bits"
+            raise LabelError(problem, "give large ids as text.")
+        kind = np.int64 if highest <= np.iinfo(np.int64).max else np.uint64
+        return np.concatenate((first.astype(kind), second.astype(kind)))
+    joined = np.concatenate((first, second))
+    if joined.dtype.kind == "f":
+        refuse_inexact(joined, "an id")
+    return joined
+
+
+def kind_of_ids(ids: NDArray[Any]) -> str:
+    """Text, numbers and times are never equal to one another."""
+    return "text" if ids.dtype.kind in "US" else "times" if ids.dtype.kind in "mM" else "numbers"
+
+
 def no_id(name: str, row: int) -> LabelError:
     """Say which row lacks an id."""
     return LabelError(f"{name} has no id at row {row}", "give every row an id, or drop it.")

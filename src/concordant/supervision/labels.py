@@ -18,6 +18,7 @@ from concordant.supervision.columns import (
     check_nonnegative,
     frozen,
     graded,
+    joined_ids,
 )
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -298,9 +299,7 @@ class Comparisons:
         left, right = check_ids(self.left, "left"), check_ids(self.right, "right")
         outcome = check_outcome(self.outcome)
         check_lengths("left", len(left), right=right, outcome=outcome)
-        if (left.dtype.kind in "US") != (right.dtype.kind in "US"):
-            raise LabelError("left and right mix text and numbers", "give every item's id as the same type.")
-        items, codes = numbered(np.concatenate((left, right)))
+        items, codes = numbered(joined_ids(left, right))
         columns = {"left": left.copy(), "right": right.copy(), "outcome": outcome, "items": items}
         codes_of = {"left_codes": codes[: len(left)], "right_codes": codes[len(left) :]}
         for name, array in (columns | codes_of).items():

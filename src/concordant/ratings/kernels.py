@@ -1,0 +1,185 @@
+"""Compiled passes over votes and over pairs of items; imported where they are first needed."""
+
+from __future__ import annotations
+
+import math
+
+from concordant._segments import kernel
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["count_votes", "davidson", "laplacian_times", "mutually_connected", "rao_kupper"]
+
+
+@kernel
+def count_votes(
+    left: IntArray,
+    right: IntArray,
+    outcome: IntArray,
+    weights: FloatArray,
+    n_items: int,
+    sided: bool,
+    table: FloatArray,
+) -> None:
+    """Add each vote to table[(i * n_items + j) * 3 + outcome + 1]; unless `sided`, i < j.
+
+    No weights at all mean that each vote weighs 1.
+    """
+    weighted = len(weights) > 0
+    for k in range(len(left)):
+        i, j, result = left[k], right[k], outcome[k]
+        if i > j and not sided:
+            i, j, result = j, i, -result
+        table[(i * n_items + j) * 3 + result + 1] += weights[k] if weighted else 1.0
+
+
+@kernel
+def mutually_connected(first: IntArray, second: IntArray, cells: FloatArray, parent: IntArray) -> bool:
+    """Tell whether pairs in which each side won or tied connect all items; `parent` is 0, 1, 2, ..."""
+    parts = len(parent)
+    for e in range(len(first)):
+        if cells[e, 1] > 0.0 or (cells[e, 0] > 0.0 and cells[e, 2] > 0.0):
+            i, j = first[e], second[e]
+            while parent[i] != i:
+                parent[i] = parent[parent[i]]
+                i = parent[i]
+            while parent[j] != j:
+                parent[j] = parent[parent[j]]
+                j = parent[j]
+            if i != j:
+                parent[i] = j
+                parts -= 1
+                if parts == 1:
+                    return True
+    return parts <= 1
+
+
+@kernel
+def add_pair(
+    i: int,
+    j: int,
+    slope: float,
+    bend: float,
+    cross: float,
+    tie_slope: float,
+    tie_bend: float,
+    sums: FloatArray,
+    nodes: FloatArray,
+) -> None:
+    """Add one pair's derivatives to the sums, which `davidson` explains."""
+    sums[1] += slope
+    sums[2] += tie_slope
+    sums[3] += bend
+    sums[4] += cross
+    sums[5] += tie_bend
+    nodes[i, 0] += slope
+    nodes[i, 1] += bend
+    nodes[i, 2] += bend
+    nodes[i, 3] += cross
+    nodes[j, 0] -= slope
+    nodes[j, 1] += bend
+    nodes[j, 2] -= bend
+    nodes[j, 3] -= cross
+
+
+@kernel
+def sides(
+    halves: FloatArray, i: int, j: int, advantage: float, far: bool
+) -> tuple[float, float, float, float]:
+    """Give square roots of two strengths, up to a common factor, and their logarithms.
+
+    `far`: strengths themselves may leave the doubles, and only their quotient is taken.
+    """
+    a, b = halves[i, 0] + advantage, halves[j, 0]
+    if far:
+        a, b = min(a - b, 0.0), min(b - a, 0.0)
+        return math.exp(a), math.exp(b), a, b
+    return halves[i, 1], halves[j, 1], a, b
+
+
+@kernel
+def davidson(
+    first: IntArray,
+    second: IntArray,
+    cells: FloatArray,
+    halves: FloatArray,
+    advantage: float,
+    tie: float,
+    far: bool,
+    sums: FloatArray,
+    nodes: FloatArray,
+    curvature: FloatArray,
+) -> None:
+    """Fill in the log-likelihood of Davidson's model, and its derivatives.
+
+    `tie` is log(nu); minus infinity gives Bradley and Terry's model. Row i of `halves` is half the
+    log-strength of item i, and the exponential of that unless `far`; `advantage` is half of the first
+    side's. `sums`: the value, its derivatives by advantage and tie, then minus the second ones: advantage
+    twice, both, tie twice. `nodes`: for each item the derivative by its log-strength, then minus the second
+    ones: twice, with advantage, with tie. `curvature`: for each pair minus the second derivative by the
+    difference of the log-strengths.
+    """
+    nu, boost = math.exp(tie), 1.0 if far else math.exp(advantage)
+    sums[:] = 0.0
+    nodes[:] = 0.0
+    for e in range(len(first)):
+        i, j = first[e], second[e]
+        wins, ties, losses = cells[e, 0], cells[e, 1], cells[e, 2]
+        x, y, log_x, log_y = sides(halves, i, j, advantage, far)
+        x, votes = x * boost, wins + ties + losses
+        scale = 1.0 / (x * x + y * y + nu * x * y)
+        p, q, level = x * x * scale, y * y * scale, nu * x * y * scale
+        sums[0] += votes * math.log(scale) + (wins + wins + ties) * log_x + (losses + losses + ties) * log_y
+        if ties > 0.0:
+            sums[0] += ties * tie
+        slope, lead = 0.5 * (wins - losses - votes * (p - q)), p - q
+        curvature[e] = 0.25 * votes * (4.0 * p * q + level * (p + q))  # p + q - lead^2 without cancelling
+        cross, tie_bend = -0.5 * votes * level * lead, votes * level * (p + q)
+        add_pair(i, j, slope, curvature[e], cross, ties - votes * level, tie_bend, sums, nodes)
+
+
+@kernel
+def rao_kupper(
+    first: IntArray,
+    second: IntArray,
+    cells: FloatArray,
+    halves: FloatArray,
+    advantage: float,
+    tie: float,
+    far: bool,
+    sums: FloatArray,
+    nodes: FloatArray,
+    curvature: FloatArray,
+) -> None:
+    """Fill in the same for Rao and Kupper's model, where `tie` is log(theta) >= 0."""
+    theta, excess, boost = math.exp(tie), math.expm1(2.0 * tie), 1.0 if far else math.exp(advantage)
+    sums[:] = 0.0
+    nodes[:] = 0.0
+    for e in range(len(first)):
+        i, j, ties = first[e], second[e], cells[e, 1]
+        ahead, behind = cells[e, 0] + ties, cells[e, 2] + ties  # a tie is short of neither threshold
+        x, y, log_x, log_y = sides(halves, i, j, advantage, far)
+        x, y = x * boost * x * boost, y * y
+        above, below = 1.0 / (x + theta * y), 1.0 / (y + theta * x)
+        sums[0] += ahead * (2.0 * log_x + math.log(above)) + behind * (2.0 * log_y + math.log(below))
+        down, up = ahead * theta * y * above, behind * theta * x * below
+        one, two = down * x * above, up * y * below
+        tie_slope, tie_bend = -down - up, one + two
+        if ties > 0.0:
+            sums[0] += ties * math.log(excess)
+            tie_slope += 2.0 * ties * (1.0 + 1.0 / excess)
+            tie_bend += 4.0 * ties * (1.0 + 1.0 / excess) / excess
+        curvature[e] = one + two
+        add_pair(i, j, down - up, one + two, two - one, tie_slope, tie_bend, sums, nodes)
+
+
+@kernel
+def laplacian_times(
+    first: IntArray, second: IntArray, curvature: FloatArray, vector: FloatArray, out: FloatArray
+) -> None:
+    """Fill in, for each item, the sum over its pairs of curvature * (its entry - the other's)."""
+    out[:] = 0.0
+    for e in range(len(first)):
+        i, j = first[e], second[e]
+        flow = curvature[e] * (vector[i] - vector[j])
+        out[i] += flow
+        out[j] -= flow
