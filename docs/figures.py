@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from concordant.evaluation import exactness
 from concordant.evaluation.consistency import Consistency, Curve, run
 from concordant.evaluation.plots import Decades, style_of
 from concordant.evaluation.populations import misspecified
+from concordant.evaluation.reproduction.svmcompare import errors
+from concordant.evaluation.reproduction.svmcompare_data import DATA
+from concordant.evaluation.reproduction.svmcompare_patterns import Patterns, patterns
+from concordant.evaluation.reproduction.svmcompare_plots import STYLES
+from concordant.evaluation.reproduction.svmcompare_points import Study
 from concordant.supervision.labels import Permutations
 from concordant.supervision.synthetic import LabelDistribution
 from concordant.theory.bounds import Bound, bipartite, listwise
@@ -171,7 +177,62 @@ def draw_states(panel: Any, rows: list[Calibration], kind: str) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
+def learned(found: Patterns, path: Path) -> None:
+    """Draw training pairs over the true ranking function, and the functions learned from them."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(10, 3), layout="constrained")
+    panels: Any = figure.subplots(1, 4)
+    told = {one.method: one for one in found.learned}
+    shown = [told[name] for name in ("rank", "rank2", "compare")]
+    titles = [f"truth and {found.n} pairs", *(f"{one.method}: error {one.test:.2f}" for one in shown)]
+    for panel, levels, title in zip(
+        panels, (found.truth, *(one.levels for one in shown)), titles, strict=True
+    ):
+        steps = range(math.floor(levels.min()), math.ceil(levels.max()) + 1)
+        coarse = found.axis[::2], found.axis[::2], levels[::2, ::2]
+        panel.contour(*coarse, levels=steps, colors="grey", linewidths=0.6, linestyles="solid")
+        panel.set_title(title, fontsize="medium")
+        panel.set(aspect="equal", xticks=[-2, 0, 2], yticks=[-2, 0, 2])
+    for (left, right), y in zip(found.train.points, found.train.y, strict=True):
+        tail, head = (left, right) if y >= 0 else (right, left)
+        style = {"arrowstyle": "->" if y else "-", "color": "#D55E00" if y else "#0072B2"}
+        panels[0].annotate("", xy=head, xytext=tail, arrowprops={**style, "shrinkA": 0, "shrinkB": 0})
+    figure.savefig(path, metadata={"Date": None})
+
+
+def machine_errors(study: Study, path: Path) -> None:
+    """Draw test error against pairs, with thresholds as they should be and as they were published."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    panels: Any = figure.subplots(1, len(study.data), squeeze=False)[0]
+    for panel, data in zip(panels, study.data, strict=True):
+        settings = study.settings(data)
+        sizes = [n for n, _ in settings]
+        for method in study.methods(data):
+            style = STYLES[method]
+            means = [study.tests(data, "error", method, setting).mean() for setting in settings]
+            dash = {"solid": "-", "dash": "--", "dot": ":"}[style.dash]
+            panel.plot(sizes, means, dash, color=style.colour, marker="o", markersize=3, label=method)
+        panel.set(xscale="log", xlabel="training pairs", ylim=(0, None))
+        panel.set_xticks(sizes, [f"{n}" for n in sizes])
+        panel.xaxis.set_minor_locator(mpl.ticker.NullLocator())
+        panel.set_title(data, fontsize="medium")
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("test error")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
 if __name__ == "__main__":
+    learned(patterns()[0], HERE / "svmcompare-patterns.svg")
+    machine_errors(errors(DATA), HERE / "svmcompare-errors.svg")  # minutes; reads CONCORDANT_DATA
     conditions(HERE / "conditions.svg")
     certificates(HERE / "certificates-matrix.svg")
     bounds(HERE / "bounds.svg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from concordant.cli import bounds_simulation, buffoni, consistency, exactness, maxmargin, pairs
+from concordant.cli import bounds_simulation, buffoni, consistency, exactness, maxmargin, pairs, svmcompare
 
 __all__ = ["app"]
 
@@ -22,3 +22,4 @@ app.command(epilog=consistency.EXAMPLES)(consistency.consistency)
 app.command(epilog=exactness.EXAMPLES)(exactness.exactness)
 app.command(epilog=maxmargin.EXAMPLES)(maxmargin.maxmargin)
 app.command(epilog=pairs.EXAMPLES)(pairs.pairs)
+app.command(epilog=svmcompare.EXAMPLES)(svmcompare.svmcompare)

@@ -1,0 +1,149 @@
+"""Comparison machines on chess games: parameters by splits in time; whether the hinge uses its features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from concordant.comparer import Comparer
+from concordant.comparer.scaling import Scaling
+from concordant.evaluation.reproduction.svmcompare_chess_data import Season
+from concordant.evaluation.reproduction.svmcompare_chess_models import Answer, Model, features_of
+from concordant.evaluation.splits import TimeShares
+from concordant.metrics.comparison import comparison_roc
+from concordant.scorers.kernel import Kernel, NystroemMap
+from concordant.solvers.margin import fit_margin
+from concordant.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["COSTS", "SMOOTH_COSTS", "TOL", "hinge_collapses", "machine"]
+
+COSTS = tuple(10.0**power for power in range(-12, 1, 2))  # of the hinge, by hundreds as in the paper
+SMOOTH_COSTS = tuple(10.0**power for power in range(-6, 3))
+DEGREES = (1, 2, 3, 4)
+WIDTHS = (0.01, 0.1, 1.0, 10.0)  # the paper has the last three
+LANDMARKS = 200
+FOLDS = 3  # on which probabilities are calibrated
+TOL, KERNEL_TOL = 1e-6, 1e-3  # of search and training alike; the second is the `Comparer`'s with landmarks
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Parameters of a machine, and the mean area they reached in the search."""
+
+    kernel: Kernel
+    C: float
+    validation: float
+
+
+def grid(kernel: str, n_features: int) -> Iterator[Kernel]:
+    """Give the kernels that are tried."""
+    if kernel == "poly":
+        yield from (Kernel("poly", 1.0 / n_features, degree) for degree in DEGREES)
+    elif kernel == "rbf":
+        yield from (Kernel("rbf", gamma) for gamma in WIDTHS)
+    else:
+        yield Kernel("linear")
+
+
+def machine(season: Season, model: Model, seed: int, tol: float = TOL) -> Answer:
+    """Choose the parameters on January to March, then train on January to April."""
+    pairs, y, linear = features_of(season, model.features), season.y, model.kernel == "linear"
+    tol = tol if linear else max(tol, KERNEL_TOL)
+    best = search(pairs[season.search], y[season.search], season, model, seed, tol)
+    comparer = Comparer(
+        model.kernel,
+        C=best.C,
+        gamma=best.kernel.gamma,
+        degree=best.kernel.degree,
+        loss=model.loss,
+        n_components=LANDMARKS,
+        approximation="nystroem",
+        calibration=FOLDS,
+        tol=tol,
+        random_state=seed,
+    )
+    comparer.fit(pairs[season.train], y[season.train])
+    asked = pairs[season.test]
+    return Answer(
+        comparer.decision_function(asked),
+        comparer.predict_proba(asked),
+        comparer.predict(asked),
+        best.C,
+        float(best.kernel.degree) if model.kernel == "poly" else math.nan,
+        math.nan if linear else best.kernel.gamma,
+        best.validation,
+        linear and model.loss == "hinge" and collapses_in_training(pairs[season.train], y[season.train]),
+    )
+
+
+def search(pairs: FloatArray, y: IntArray, season: Season, model: Model, seed: int, tol: float) -> Choice:
+    """Give the kernel and the cost of largest mean area over the time splits; the first of equals."""
+    costs = COSTS if model.loss == "hinge" else SMOOTH_COSTS
+    tried: dict[Kernel, list[list[float]]] = {one: [] for one in grid(model.kernel, pairs.shape[2])}
+    for fitted, held in TimeShares(time=season.days[season.search]).split(pairs):
+        scaled = Scaling.of(pairs[fitted], np.ones(len(fitted)))(pairs)
+        for one, found in tried.items():
+            differences = mapped(scaled, fitted, one, seed)
+            turned = differences[fitted] * turn(y[fitted])
+            directions = path(turned, y[fitted] == 0, model.loss, costs, tol)
+            found.append([comparison_roc(y[held], differences[held] @ w).area for w in directions])
+    means = {one: np.mean(found, axis=0) for one, found in tried.items()}
+    best = max(means, key=lambda one: means[one].max())
+    place = int(np.argmax(means[best]))
+    return Choice(best, costs[place], float(means[best][place]))
+
+
+def mapped(scaled: FloatArray, fitted: IntArray, kernel: Kernel, seed: int) -> FloatArray:
+    """Give right less left in the space of the kernel, of all pairs; landmarks are training items."""
+    if kernel.name == "linear":
+        return scaled[:, 1] - scaled[:, 0]
+    items = scaled[fitted].reshape(-1, scaled.shape[2])
+    return NystroemMap.of(kernel, items, LANDMARKS, np.random.default_rng(seed)).differences(scaled)
+
+
+def turn(y: IntArray) -> FloatArray:
+    """Give the factor, as a column, by which a difference is turned so that right is better."""
+    return np.where(y < 0, -1.0, 1.0)[:, None]
+
+
+def path(
+    turned: FloatArray, is_tie: BoolArray, loss: str, costs: tuple[float, ...], tol: float
+) -> Iterator[FloatArray]:
+    """Give the direction of the machine of each cost, smallest first, each begun where the last one ended."""
+    start = None
+    for C in costs:
+        found = fit_margin(turned, is_tie, C=C, loss=loss, tol=tol, start=start)
+        start = found.w, found.bias
+        yield found.w
+
+
+def collapses_in_training(pairs: FloatArray, y: IntArray) -> bool:
+    """Tell whether the optimum of the hinge on these pairs, scaled, has no weights."""
+    scaled = Scaling.of(pairs, np.ones(len(pairs)))(pairs)
+    return hinge_collapses((scaled[:, 1] - scaled[:, 0]) * turn(y), y == 0)
+
+
+def hinge_collapses(turned: FloatArray, is_tie: BoolArray) -> bool:
+    """Tell whether w = 0 with bias -1 minimises the linear machine's hinge objective, for every C.
+
+    There a difference pulls with its full weight, and the two copies of a tie with shares a and b of it, any
+    between 0 and 1: the point is optimal if shares exist by which all pulls cancel, sum(a + b) = number of
+    differences and sum((a - b) * tie) = sum of the differences. C multiplies both sides. A linear program.
+
+    >>> hinge_collapses(np.array([[1.0], [2.0], [2.0]]), np.array([False, True, True]))
+    True
+    >>> hinge_collapses(np.array([[1.0], [0.1], [0.1]]), np.array([False, True, True]))
+    False
+    """
+    from scipy.optimize import linprog
+
+    ties, pull = turned[is_tie], turned[~is_tie].sum(axis=0)
+    if not len(ties):
+        return False
+    pulls = np.block([[np.ones(2 * len(ties))], [ties.T, -ties.T]])
+    wanted = np.r_[float(np.sum(~is_tie)), pull]
+    found = linprog(np.zeros(pulls.shape[1]), A_eq=pulls, b_eq=wanted, bounds=(0.0, 1.0), method="highs")
+    return bool(found.status == 0)

@@ -1,0 +1,223 @@
+"""A grid of kernel machines on one training set, as in "Support vector comparison machines".
+
+Inputs are scaled by the mean and the standard deviation of all training points, the kernel is
+exp(-gamma d^2); decisions are r(right) - r(left) with r = u, and a machine predicts a difference where their
+size exceeds its threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from concordant.decoders.threshold import best_threshold, error_steps
+from concordant.evaluation.reproduction.svmcompare_data import Pairs
+from concordant.solvers.dual import fit_gram
+from concordant.types import ArrayLike, FloatArray, IntArray
+
+__all__ = [
+    "COSTS",
+    "METHODS",
+    "WIDTHS",
+    "Fit",
+    "Machine",
+    "Setting",
+    "fits",
+    "learned",
+    "own_threshold",
+    "thresholds",
+]
+
+METHODS = ("compare", "rank", "rank2")
+COSTS: FloatArray = 10.0 ** np.linspace(-3, 3, 10)
+WIDTHS: FloatArray = 2.0 ** np.linspace(-7, 4, 10)
+PUBLISHED = ", published"  # marks a baseline whose threshold was learned as in the published code
+CANDIDATES = 100  # thresholds that the published code adds to the differences themselves
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A method and its parameters."""
+
+    method: str
+    gamma: float
+    C: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Centre and spread of the training points; that of a constant feature is infinite, which drops it."""
+
+    centre: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def of(cls, points: FloatArray) -> Scale:
+        """Give the scale of both sides of pairs."""
+        rows = points.reshape(-1, points.shape[-1])
+        spread = rows.std(axis=0, ddof=1)
+        return cls(rows.mean(axis=0), np.where(spread > 0.0, spread, np.inf))
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """Give scaled points."""
+        return (points - self.centre) / self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A machine that can be asked.
+
+    Attributes
+    ----------
+    setting
+        What was trained.
+    scale, left, right
+        Of the training points: their scale, and both sides, scaled, turned so that right is better.
+    coef, bias
+        Of the solution.
+    """
+
+    setting: Setting
+    scale: Scale
+    left: FloatArray
+    right: FloatArray
+    coef: FloatArray
+    bias: float
+
+    def rank_score(self, items: ArrayLike) -> FloatArray:
+        """Give r of each row."""
+        z = self.scale(np.asarray(items, dtype=np.float64))
+        gamma = self.setting.gamma
+        scores: FloatArray = self.coef @ (kernel(self.right, z, gamma) - kernel(self.left, z, gamma))
+        return scores
+
+    def decision(self, points: FloatArray) -> FloatArray:
+        """Give r(right) - r(left) of each pair."""
+        return self.rank_score(points[:, 1]) - self.rank_score(points[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A machine, and its decisions on the training pairs and on the other pairs that were asked for."""
+
+    machine: Machine
+    train: FloatArray
+    others: tuple[FloatArray, ...]
+
+
+def fits(
+    train: Pairs,
+    others: Iterable[FloatArray] = (),
+    *,
+    methods: Iterable[str] = METHODS,
+    widths: FloatArray | None = None,
+    costs: FloatArray | None = None,
+) -> Iterator[Fit]:
+    """Train every method at every width and cost, widths in the outer loop.
+
+    Distances are taken once, kernels once a width: those between the 2 n points serve all costs and methods.
+
+    Parameters
+    ----------
+    train
+        The training pairs.
+    others
+        Pairs, shape (m, 2, p), on which decisions are wanted too.
+    methods, widths, costs
+        The grid; None: that of the paper.
+    """
+    chosen, scale = tuple(methods), Scale.of(train.points)
+    tie, sign = train.y == 0, np.where(train.y < 0, -1.0, 1.0)
+    left, right = turned(scale(train.points), train.y)
+    both = np.concatenate((left, right))
+    own = squared_distances(both, both)
+    away = [tuple(squared_distances(both, scale(pairs[:, side])) for side in (0, 1)) for pairs in others]
+    for gamma in WIDTHS if widths is None else widths:
+        gram = differences(differences(np.exp(-gamma * own)).T)
+        cross = [differences(np.exp(-gamma * second) - np.exp(-gamma * first)) for first, second in away]
+        for C in COSTS if costs is None else costs:
+            for method in chosen:
+                found = fit_gram(gram, tie, C=float(C), method=method)
+                setting = Setting(method, float(gamma), float(C))
+                machine = Machine(setting, scale, left, right, found.coef, found.bias)
+                yield Fit(machine, sign * (gram @ found.coef), tuple(found.coef @ one for one in cross))
+
+
+def learned(train: Pairs, setting: Setting) -> Fit:
+    """Train one machine."""
+    only = {"methods": (setting.method,), "widths": np.array([setting.gamma]), "costs": np.array([setting.C])}
+    (found,) = fits(train, **only)  # type: ignore[arg-type]
+    return found
+
+
+def turned(points: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Give both sides, turned so that right is better; ties as they are."""
+    flip = (y < 0)[:, None]
+    return np.where(flip, points[:, 1], points[:, 0]), np.where(flip, points[:, 0], points[:, 1])
+
+
+def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Give d^2 between rows."""
+    from scipy.spatial.distance import cdist
+
+    found: FloatArray = cdist(a, b, "sqeuclidean")
+    return found
+
+
+def kernel(a: FloatArray, b: FloatArray, gamma: float) -> FloatArray:
+    """Give exp(-gamma d^2)."""
+    found: FloatArray = np.exp(-gamma * squared_distances(a, b))
+    return found
+
+
+def differences(rows: FloatArray) -> FloatArray:
+    """Give the lower half of the rows less the upper half: values at right points less those at left ones."""
+    n = len(rows) // 2
+    return rows[n:] - rows[:n]
+
+
+# --- thresholds
+
+
+def own_threshold(fit: Fit, y: IntArray) -> float:
+    """Give -bias where it is negative (Lemma 1, in units of u), else a threshold of least training error.
+
+    The baselines have no bias.
+    """
+    return -fit.machine.bias if fit.machine.bias < 0.0 else best_threshold(fit.train, y)
+
+
+def thresholds(fit: Fit, y: IntArray) -> dict[str, float]:
+    """Give the threshold of each variant: of a baseline, as it should be and as it was published.
+
+    The published one is of least error for decisions on training inputs that were scaled twice, which must be
+    the last of the fit's others.
+    """
+    method, own = fit.machine.setting.method, own_threshold(fit, y)
+    if method == "compare":
+        return {method: own}
+    return {method: own, method + PUBLISHED: published_threshold(fit.others[-1], y)}
+
+
+def published_threshold(decision: FloatArray, y: IntArray) -> float:
+    """Give the threshold that the published code would choose.
+
+    Its candidates are the sizes of the decisions and 100 values between the smallest and the largest, evenly
+    on a logarithmic scale. Of several best ones it takes the largest where the first candidate is among them,
+    the smallest where the last is, else the middle one.
+    """
+    sizes = np.abs(decision)
+    if not sizes.any():
+        return 0.0
+    ends = sizes[sizes > 0.0].min(), sizes.max()
+    candidates = np.sort(np.r_[sizes, np.geomspace(*ends, CANDIDATES)])
+    edges, errors = error_steps(decision, y, np.ones(len(y)))
+    seen = errors[np.searchsorted(edges, candidates, side="right") - 1]
+    best = np.flatnonzero(seen == seen.min())
+    if best[0] == 0:
+        return float(candidates[best[-1]])
+    if best[-1] == len(candidates) - 1:
+        return float(candidates[best[0]])
+    return float(candidates[best[len(best) // 2]])

@@ -1,0 +1,190 @@
+"""What `svmcompare` found: points, one for each method and split, and what they say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from concordant.evaluation.reproduction.svmcompare_data import Paper
+from concordant.evaluation.reproduction.svmcompare_grid import METHODS, PUBLISHED
+from concordant.evaluation.significance import Paired, holm, paired
+from concordant.types import FloatArray
+
+__all__ = ["ERROR", "Contrast", "Point", "Study"]
+
+ERROR = "error"
+GROUPS = {
+    "ties .1 to .3": 0.35,
+    "ties .4 to .6": 0.65,
+    "ties .7 to .9": 1.0,
+}  # of splits, by the share of ties
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method on one split.
+
+    Attributes
+    ----------
+    data, n, tie_share, seed
+        Which split: pairs of each of its sets, and the share of ties.
+    measure
+        "error", the zero-one error; "area" under the ROC curve of Table 3; or "area, unsigned", where a
+        difference counts as found whatever its sign, as in the published Figure 5.
+    method
+        "truth" (the ranking function that made the pairs), "compare", "rank", "rank2", or a baseline with the
+        threshold as it was published.
+    gamma, C
+        What the validation pairs chose by the same measure; NaN for the truth.
+    validation, test
+        The measure on the validation and the test pairs.
+    """
+
+    data: str
+    n: int
+    tie_share: float
+    seed: int
+    measure: str
+    method: str
+    gamma: float
+    C: float
+    validation: float
+    test: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A baseline less the comparison machine, over splits.
+
+    Attributes
+    ----------
+    data, measure, group
+        Which splits, and what is measured.
+    baseline
+        "rank" or "rank2".
+    test
+        Mean of baseline less compare, and paired tests over splits.
+    adjusted
+        p-value of the t-test after Holm's correction over all contrasts of the measure.
+    published
+        The same mean with the threshold as it was published; NaN where thresholds do not matter.
+    paper
+        The same mean in the paper's figure; NaN where its values are not known.
+    """
+
+    data: str
+    measure: str
+    group: str
+    baseline: str
+    test: Paired
+    adjusted: float
+    published: float
+    paper: float
+
+    @property
+    def due(self) -> float:
+        """Share of the gap with the published threshold that the right threshold closes."""
+        return 1.0 - self.test.difference / self.published if self.published > 0.0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """All methods on all splits.
+
+    Attributes
+    ----------
+    points
+        Split by split, measure by measure, method by method.
+    paper
+        What the paper's l2 panel shows.
+    """
+
+    points: tuple[Point, ...]
+    paper: Paper = field(default_factory=dict)
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Names of the pools."""
+        return tuple(dict.fromkeys(point.data for point in self.points))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What was measured."""
+        return tuple(dict.fromkeys(point.measure for point in self.points))
+
+    def methods(self, data: str) -> tuple[str, ...]:
+        """Methods that were measured on these data."""
+        return tuple(dict.fromkeys(point.method for point in self.points if point.data == data))
+
+    def settings(self, data: str) -> tuple[tuple[int, float], ...]:
+        """(pairs, share of ties) of the splits."""
+        return tuple(dict.fromkeys((point.n, point.tie_share) for point in self.points if point.data == data))
+
+    def of(self, data: str, measure: str, method: str) -> tuple[Point, ...]:
+        """Points of a curve, splits in order."""
+        wanted = data, measure, method
+        return tuple(point for point in self.points if (point.data, point.measure, point.method) == wanted)
+
+    def tests(self, data: str, measure: str, method: str, setting: tuple[int, float]) -> FloatArray:
+        """Test values over seeds."""
+        found = self.of(data, measure, method)
+        return np.array([point.test for point in found if (point.n, point.tie_share) == setting])
+
+    def contrasts(self) -> list[Contrast]:
+        """Baselines against the comparison machine, over the splits of each group."""
+        return [one for measure in self.measures for one in corrected(self, measure)]
+
+    def groups(self, data: str) -> tuple[str, ...]:
+        """Names of the groups of splits: by thirds of the shares of ties where these vary."""
+        return tuple(dict.fromkeys(group_of(point) for point in self.points if point.data == data))
+
+
+def group_of(point: Point) -> str:
+    """Name the group of a split: all sizes together, shares of ties by thirds.
+
+    >>> make = lambda share, measure: Point("l2", 50, share, 1, measure, "rank", 1.0, 1.0, 0.1, 0.1)
+    >>> group_of(make(0.5, "error")), group_of(make(0.1, "area")), group_of(make(0.9, "area"))
+    ('all sizes', 'ties .1 to .3', 'ties .7 to .9')
+    """
+    if point.measure == ERROR:
+        return "all sizes"
+    return next(name for name, most in GROUPS.items() if point.tie_share <= most)
+
+
+def corrected(study: Study, measure: str) -> list[Contrast]:
+    """Give all contrasts of a measure, with Holm's correction over them."""
+    found = [
+        contrast(study, data, measure, baseline, group)
+        for data in study.data
+        for baseline in METHODS[1:]
+        for group in study.groups(data)
+    ]
+    adjusted = holm([one.test.t_test for one in found]).tolist()
+    return [replace(one, adjusted=p) for one, p in zip(found, adjusted, strict=True)]
+
+
+def contrast(study: Study, data: str, measure: str, baseline: str, group: str) -> Contrast:
+    """Compare a baseline with the comparison machine on the same splits; p-values as they are."""
+
+    def tests(method: str) -> FloatArray:
+        return np.array([one.test for one in study.of(data, measure, method) if group_of(one) == group])
+
+    ours, wrong = tests("compare"), tests(baseline + PUBLISHED)
+    told = [
+        study.paper[n, baseline][0] - study.paper[n, "compare"][0]
+        for n, _ in study.settings(data)
+        if data == "l2" and measure == ERROR and (n, baseline) in study.paper
+    ]
+    test = paired(tests(baseline), ours)
+    published = float((wrong - ours).mean()) if len(wrong) else float("nan")
+    return Contrast(
+        data,
+        measure,
+        group,
+        baseline,
+        test,
+        test.t_test,
+        published,
+        float(np.mean(told)) if told else float("nan"),
+    )

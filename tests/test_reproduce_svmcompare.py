@@ -1,0 +1,525 @@
+"""`reproduce svmcompare`: splits, grids and thresholds are what they say, the published defect too."""
+
+import csv
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.svm import SVC
+from typer.testing import CliRunner
+
+import oracles
+from concordant.cli import app
+from concordant.comparer.comparer import Comparer
+from concordant.decoders.threshold import best_threshold, outcomes
+from concordant.evaluation.paired_areas import PairedAUC
+from concordant.evaluation.reproduction import (
+    svmcompare,
+    svmcompare_chess,
+    svmcompare_data,
+    svmcompare_grid,
+    svmcompare_patterns,
+)
+from concordant.evaluation.reproduction.svmcompare_chess_results import (
+    ChessPoint,
+    ChessStudy,
+    Within,
+    YearOfGames,
+)
+from concordant.evaluation.reproduction.svmcompare_data import Pairs, Pool, Split
+from concordant.evaluation.reproduction.svmcompare_grid import Scale, Setting, fits, learned
+from concordant.exceptions import DatasetNotFoundError, ParameterError, UnknownNameError
+from concordant.metrics.comparison import comparison_roc
+from concordant.supervision import synthetic
+
+pytestmark = pytest.mark.once
+
+VARIANTS = ["truth", "compare", "rank", "rank, published", "rank2", "rank2, published"]
+DECISIONS = st.lists(st.sampled_from([-2.5, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=12)
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, ["reproduce", "svmcompare", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A data folder with a made-up l2 pool, its splits of 12 pairs, and a figure."""
+    folder = tmp_path_factory.mktemp("data") / "svmcompare-l2"
+    folder.mkdir()
+    drawn = synthetic.comparisons(200, "l2", tie_share=0.5, seed=3)
+    rows = np.column_stack((np.arange(1, 201), drawn.pairs.reshape(200, 4), drawn.y)).tolist()
+    lines = [",".join((f"{row[0]:.0f}", *map(repr, row[1:5]), f"{row[5]:.0f}")) for row in rows]
+    (folder / "pool.csv").write_text("\n".join(["id,x1,x2,xp1,xp2,y", *lines]) + "\n")
+    lines = ["norm,n,rho,seed,set,id"]
+    for seed, start in ((1, 0), (2, 18)):
+        ties, others = np.flatnonzero(drawn.y == 0)[start:], np.flatnonzero(drawn.y != 0)[start:]
+        for place, part in enumerate(("validation", "test", "train")):
+            chosen = [*ties[6 * place : 6 * place + 6], *others[6 * place : 6 * place + 6]]
+            lines += [f"l2,12,0.5,{seed},{part},{row + 1}" for row in chosen]
+    (folder / "splits.csv").write_text("\n".join(lines) + "\n")
+    told = [f"l2,12,{name},{mean},0.05" for name, mean in (("compare", 0.1), ("rank", 0.2), ("rank2", 0.18))]
+    (folder / "paper_figure4_l2.csv").write_text(
+        "\n".join(["dataset,n,model,mean_test_error,sd_test_error", *told]) + "\n"
+    )
+    return folder.parent
+
+
+def shorten(patch):
+    """A grid of four machines."""
+    patch.setattr(svmcompare_grid, "WIDTHS", np.array([0.25, 2.0]))
+    patch.setattr(svmcompare_grid, "COSTS", np.array([0.1, 10.0]))
+
+
+@pytest.fixture
+def few(monkeypatch):
+    shorten(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Errors on two small sizes."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        return svmcompare.errors(["l1"], sizes=(12, 20), seeds=2)
+
+
+# --- splits
+
+
+@pytest.mark.parametrize("tie_share", [0.1, 0.5, 0.9])
+def test_sets_are_disjoint_and_have_their_ties(tie_share):
+    pool = svmcompare_data.load("linf")
+    split = pool.split(40, tie_share, 7)
+    parts = (split.train, split.validation, split.test)
+    assert [(len(one.y), int((one.y == 0).sum())) for one in parts] == [(40, round(40 * tie_share))] * 3
+    seen = {tuple(pair.ravel()) for one in parts for pair in one.points}
+    assert len(seen) == 120
+    known = {tuple(pair.ravel()): y for pair, y in zip(pool.pairs.points, pool.pairs.y, strict=True)}
+    for one in parts:
+        assert [known[tuple(pair.ravel())] for pair in one.points] == one.y.tolist()
+    again, other = pool.split(40, tie_share, 7), pool.split(40, tie_share, 8)
+    np.testing.assert_array_equal(split.test.points, again.test.points)
+    assert not np.array_equal(split.test.points, other.test.points)
+
+
+def test_the_truth_is_the_squared_norm():
+    split = svmcompare_data.load("linf").split(20)
+    expected = (
+        np.abs(split.test.points[:, 1]).max(axis=1) ** 2 - np.abs(split.test.points[:, 0]).max(axis=1) ** 2
+    )
+    np.testing.assert_allclose(split.truth["test"], expected)
+
+
+def test_published_splits_are_used_where_they_are_known(root):
+    pool = svmcompare_data.load("l2", folder=root)
+    lines = (root / "svmcompare-l2" / "splits.csv").read_text().splitlines()[1:]
+    wanted = [int(line.rsplit(",", 1)[1]) - 1 for line in lines if ",12,0.5,2,train," in line]
+    np.testing.assert_array_equal(pool.split(12, seed=2).train.points, pool.pairs.points[wanted])
+    for others in (pool.split(12, seed=3), pool.split(12, 0.25, seed=2)):
+        assert not np.array_equal(others.train.points, pool.pairs.points[wanted])
+    assert svmcompare_data.published_values(root)[12, "rank"] == (0.2, 0.05)
+
+
+def test_a_pool_that_is_too_small_is_refused():
+    pool = Pool("l1", Pairs(np.zeros((9, 2, 2)), np.array([0] * 5 + [1] * 4)), "l1", {})
+    with pytest.raises(ParameterError, match="ties or differences of the l1 pool"):
+        pool.split(4, seed=5)
+
+
+def test_unknown_and_absent_data(tmp_path):
+    with pytest.raises(UnknownNameError, match="l3"):
+        svmcompare_data.load("l3")
+    for name in ("l2", "sushi"):
+        with pytest.raises(DatasetNotFoundError):
+            svmcompare_data.load(name, folder=tmp_path)
+    assert svmcompare_data.published_values(tmp_path) == {}
+
+
+# --- machines
+
+
+def two_parts(n=16, seed=0):
+    train, other = (synthetic.comparisons(n, "l2", tie_share=0.5, seed=seed + k) for k in (0, 1))
+    return Pairs(train.pairs, train.y), Pairs(other.pairs, other.y)
+
+
+def test_the_comparison_machine_is_a_support_vector_machine_on_flipped_pairs():
+    """Decisions and threshold of "compare" against libsvm on the rows of equation 8, kernel by kernel."""
+    train, other = two_parts()
+    gamma, C = 0.5, 3.0
+    found = learned(train, Setting("compare", gamma, C))
+    points = train.points.reshape(-1, 2)
+    centre, spread = points.mean(axis=0), points.std(axis=0, ddof=1)
+    z, w = (train.points - centre) / spread, (other.points - centre) / spread
+    rows = oracles.machine_rows(z, train.y)
+    gram = np.array([[oracles.pair_kernel(a, b, gamma) for b in rows] for a in rows])
+    machine = SVC(C=C, kernel="precomputed", tol=1e-6).fit(gram, [label for *_, label in rows])
+    cross = np.array([[oracles.pair_kernel(pair, b, gamma) for b in rows] for pair in w])
+    np.testing.assert_allclose(
+        found.machine.decision(other.points), machine.decision_function(cross) - machine.intercept_, atol=0.02
+    )
+    tau = svmcompare_grid.own_threshold(found, train.y)
+    assert tau == pytest.approx(-machine.intercept_[0], abs=0.01)
+
+
+def test_decisions_of_a_grid_are_those_of_its_machines():
+    train, other = two_parts(20, seed=5)
+    told = list(
+        fits(train, (other.points, train.points[:3]), widths=np.array([0.1, 2.0]), costs=np.array([1.0, 9.0]))
+    )
+    settings = [
+        (one.machine.setting.gamma, one.machine.setting.C, one.machine.setting.method) for one in told
+    ]
+    assert settings == [(g, C, m) for g in (0.1, 2.0) for C in (1.0, 9.0) for m in svmcompare_grid.METHODS]
+    for one in told:
+        np.testing.assert_allclose(one.train, one.machine.decision(train.points), atol=1e-9)
+        for decision, pairs in zip(one.others, (other.points, train.points[:3]), strict=True):
+            np.testing.assert_allclose(decision, one.machine.decision(pairs), atol=1e-9)
+        mirrored = one.machine.decision(other.points[:, ::-1])
+        np.testing.assert_allclose(mirrored, -one.machine.decision(other.points), atol=1e-9)
+
+
+def test_the_side_of_an_item_does_not_matter():
+    train, other = two_parts(20, seed=8)
+    turned = Pairs(train.points[:, ::-1], -train.y)
+    for method in svmcompare_grid.METHODS:
+        one, two = (learned(pairs, Setting(method, 0.5, 1.0)) for pairs in (train, turned))
+        np.testing.assert_allclose(
+            one.machine.decision(other.points), two.machine.decision(other.points), atol=0.02
+        )
+
+
+def test_a_constant_feature_is_dropped():
+    train, other = two_parts()
+    wide = Pairs(np.concatenate((train.points, np.full((16, 2, 1), 7.0)), axis=2), train.y)
+    far = np.concatenate((other.points, np.full((16, 2, 1), 1e6)), axis=2)
+    plain, more = (learned(pairs, Setting("rank", 0.5, 1.0)).machine for pairs in (train, wide))
+    np.testing.assert_allclose(plain.decision(other.points), more.decision(far), atol=1e-9)
+
+
+def test_where_the_bias_is_not_negative_the_threshold_is_fitted():
+    train, _ = two_parts()
+    fit = learned(train, Setting("compare", 0.5, 1.0))
+    flipped = replace(fit, machine=replace(fit.machine, bias=0.5))
+    assert svmcompare_grid.own_threshold(fit, train.y) == -fit.machine.bias
+    assert svmcompare_grid.own_threshold(flipped, train.y) == best_threshold(fit.train, train.y)
+
+
+@pytest.mark.parametrize("method", svmcompare_grid.METHODS)
+def test_machines_are_comparers(method):
+    """The same decisions as the public estimator, whose deviations divide by the number of points."""
+    train, other = two_parts(30, seed=6)
+    gamma, points = 0.5, 2 * len(train.y)
+    fit = learned(train, Setting(method, gamma, 2.0))
+    model = Comparer("rbf", C=2.0, gamma=gamma * (points - 1) / points, method=method, calibration=0)
+    model.fit(train.points, train.y)
+    tau = svmcompare_grid.own_threshold(fit, train.y)
+    ours, theirs = (
+        fit.machine.decision(other.points) / tau,
+        model.decision_function(other.points) / model.threshold_,
+    )
+    np.testing.assert_allclose(ours, theirs, atol=0.02)
+    assert np.mean(outcomes(ours, 1.0) == model.predict(other.points)) > 0.95
+
+
+# --- thresholds
+
+
+def with_outcomes(decisions):
+    size = st.lists(st.sampled_from([-1, 0, 1]), min_size=len(decisions), max_size=len(decisions))
+    return size.map(lambda y: (np.array(decisions), np.array(y)))
+
+
+@given(DECISIONS.flatmap(with_outcomes))
+def test_the_published_threshold_is_chosen_as_published(data):
+    decision, y = data
+    assert svmcompare_grid.published_threshold(decision, y) == pytest.approx(
+        oracles.published_threshold(decision, y)
+    )
+
+
+def test_on_inputs_that_need_no_scaling_the_defect_does_nothing():
+    """Scaling twice is scaling once where the mean is 0 and the deviation 1; else thresholds are wrong."""
+    train, _ = two_parts(40, seed=2)
+    scaled = Pairs(Scale.of(train.points)(train.points), train.y)
+
+    def published(pairs):
+        twice = Scale.of(pairs.points)(pairs.points)
+        (fit,) = fits(pairs, (twice,), methods=("rank",), widths=np.array([0.5]), costs=np.array([1.0]))
+        return fit, svmcompare_grid.thresholds(fit, pairs.y)["rank, published"]
+
+    fit, tau = published(scaled)
+    own = best_threshold(fit.train, train.y)
+    assert oracles.threshold_errors(fit.train, train.y, tau) == oracles.threshold_errors(
+        fit.train, train.y, own
+    )
+    fit, tau = published(Pairs(train.points * 3.0 + 5.0, train.y))
+    assert oracles.threshold_errors(fit.train, train.y, tau) > oracles.threshold_errors(
+        fit.train, train.y, own
+    )
+
+
+# --- the experiments
+
+
+def test_every_method_and_split_is_there(study):
+    assert (study.data, study.measures, study.methods("l1")) == (("l1",), ("error",), tuple(VARIANTS))
+    assert study.settings("l1") == ((12, 0.5), (20, 0.5))
+    for method in VARIANTS:
+        found = study.of("l1", "error", method)
+        assert [(one.n, one.seed) for one in found] == [(12, 1), (12, 2), (20, 1), (20, 2)]
+        assert all(0.0 <= one.test <= 1.0 for one in found)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("method", ["compare", "rank", "rank2"])
+def test_errors_are_those_of_the_first_best_machine(study, method):
+    split = svmcompare_data.load("l1").split(20, seed=2)
+    errors = []
+    for fit in fits(split.train, (split.validation.points,), methods=(method,)):
+        tau = svmcompare_grid.own_threshold(fit, split.train.y)
+        errors.append(
+            (oracles.threshold_errors(fit.others[0], split.validation.y, tau) / 20, fit.machine, tau)
+        )
+    least = min(error for error, *_ in errors)
+    _, machine, tau = next(one for one in errors if one[0] == least)
+    told = study.of("l1", "error", method)[-1]
+    assert (told.validation, told.gamma, told.C) == (least, machine.setting.gamma, machine.setting.C)
+    assert told.test == oracles.threshold_errors(machine.decision(split.test.points), split.test.y, tau) / 20
+
+
+@pytest.mark.usefixtures("few")
+def test_areas_are_those_of_the_best_machine():
+    found = svmcompare.areas(["linf"], shares=(0.25, 0.75), n=16, seeds=1)
+    split = svmcompare_data.load("linf").split(16, 0.75, 1)
+    for measure, inversions in svmcompare.AREAS.items():
+        for method in svmcompare_grid.METHODS:
+            (told,) = (one for one in found.of("linf", measure, method) if one.tie_share == 0.75)
+            values = [
+                comparison_roc(split.validation.y, fit.others[0], inversions=inversions).area
+                for fit in fits(split.train, (split.validation.points,), methods=(method,))
+            ]
+            assert told.validation == max(values)
+        (truth,) = (one for one in found.of("linf", measure, "truth") if one.tie_share == 0.75)
+        assert truth.test == comparison_roc(split.test.y, split.truth["test"], inversions=inversions).area
+    assert found.groups("linf") == ("ties .1 to .3", "ties .7 to .9")
+
+
+def test_contrasts_are_paired_over_splits(study):
+    for one in study.contrasts():
+        ours, theirs, wrong = (
+            np.array([point.test for point in study.of("l1", "error", name)])
+            for name in ("compare", one.baseline, f"{one.baseline}, published")
+        )
+        assert one.test.difference == pytest.approx((theirs - ours).mean())
+        assert one.test.n_queries == 4
+        assert one.published == pytest.approx((wrong - ours).mean())
+        assert math.isnan(one.paper)
+        assert one.adjusted >= one.test.t_test
+
+
+def test_the_share_of_the_defect_is_read_off(study):
+    """Worse by .1 with the right threshold and by .4 with the wrong one: three quarters are the defect's."""
+    more = {
+        "compare": 0.1,
+        "rank": 0.2,
+        "rank, published": 0.5,
+        "rank2": 0.1,
+        "rank2, published": 0.1,
+        "truth": 0,
+    }
+    made = replace(study, points=tuple(replace(one, test=more[one.method]) for one in study.points))
+    rank, rank2 = made.contrasts()
+    assert rank.due == pytest.approx(0.75)
+    assert rank.adjusted < 0.05
+    assert math.isnan(rank2.due)
+    assert rank2.adjusted == 1.0
+
+
+def test_sets_too_small_or_without_both_kinds_are_refused():
+    with pytest.raises(ParameterError, match="at least 4 pairs"):
+        svmcompare.errors(["l1"], sizes=(3,))
+    with pytest.raises(ParameterError, match="a tie and a difference"):
+        svmcompare.areas(["l1"], shares=(0.01,), n=10)
+
+
+@pytest.mark.usefixtures("few")
+def test_an_error_in_a_step_ends_the_work():
+    def fails(_):
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        svmcompare.errors(["l1"], sizes=(12,), seeds=3, step=fails)
+
+
+# --- pictures in the plane
+
+
+def test_without_noise_the_pairs_are_separable():
+    shape = svmcompare_patterns.geometry(n=40, seed=4)
+    sums = shape.differences.sum(axis=1)
+    np.testing.assert_allclose(sums, shape.gap)
+    np.testing.assert_array_equal(outcomes(sums, 1.0), shape.pairs.y)
+
+
+@pytest.mark.usefixtures("few")
+def test_patterns_are_ranking_functions_in_units_of_the_threshold():
+    (found,) = svmcompare_patterns.patterns("l1", n=16)
+    axis = found.axis
+    assert found.truth[3, 5] == pytest.approx((abs(axis[5]) + abs(axis[3])) ** 2)
+    split: Split = svmcompare_data.load("l1").split(16, seed=1)
+    for one in found.learned:
+        machine = learned(split.train, Setting(one.method, one.gamma, one.C)).machine
+        assert one.levels[3, 5] * one.threshold == pytest.approx(
+            machine.rank_score([[axis[5], axis[3]]])[0], rel=1e-6
+        )
+        decision = machine.decision(split.test.points)
+        assert one.test == oracles.threshold_errors(decision, split.test.y, one.threshold) / 16
+        assert -1.0 <= one.agreement <= 1.0
+
+
+# --- the command
+
+
+@pytest.mark.usefixtures("few")
+def test_tables_json_and_csv_agree_and_show_the_paper(root, tmp_path):
+    options = ("--figure", 4, "--data", "l2", "--size", 12, "--seeds", 2, "--folder", root)
+    done = call(*options, "--json", "--csv", tmp_path / "all.csv", "--html", tmp_path / "all.html")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["figure"] == 4
+    assert {one["method"]: one["mean"] for one in told["paper"]} == {
+        "compare": 0.1,
+        "rank": 0.2,
+        "rank2": 0.18,
+    }
+    with (tmp_path / "all.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["test"]) for row in rows] == [one["test"] for one in told["points"]]
+    assert {row["gamma"] for row in rows if row["method"] == "truth"} == {""}
+    page = (tmp_path / "all.html").read_text()
+    assert all(name in page for name in (*VARIANTS, "compare, in the paper"))
+    shown = call(*options).stdout
+    errors, beside, contrasts = shown.split("\n\n")[:3]
+    for method in VARIANTS:
+        mean = np.mean([one["test"] for one in told["points"] if one["method"] == method])
+        assert f"{mean:.4f} ± " in errors
+    mean = np.mean([one["test"] for one in told["points"] if one["method"] == "compare"])
+    assert f"{(mean - 0.1) / 0.05:+.2f}" in beside
+    assert "+0.1000" in contrasts
+    quiet = call(*options, "--quiet").stdout
+    assert "standard deviation" not in quiet
+    assert quiet.splitlines()[2] == errors.splitlines()[2]
+
+
+@pytest.mark.usefixtures("few")
+def test_figures_1_2_3_and_5(tmp_path):
+    for figure, word, options in (
+        (1, "without noise", ("--size", 10)),
+        (2, "median gap", ("--seeds", 1)),
+        (3, "agreement", ("--size", 12, "--seeds", 2)),
+        (5, "unsigned", ("--data", "l1", "--size", 12, "--quick")),
+    ):
+        page = tmp_path / f"{figure}.html"
+        done = call("--figure", figure, *options, "--html", page)
+        assert done.exit_code == 0, done.output
+        assert word in done.stdout
+        assert ("a look, not a result" in done.stdout) == (figure == 5)
+        assert "<html" in page.read_text()[:200]
+        assert json.loads(call("--figure", figure, *options, "--json").stdout)["figure"] == figure
+
+
+def test_figure_6_shows_every_model_and_year(monkeypatch, tmp_path):
+    """Tables of a study that was made up: two years, three models."""
+
+    def study(**options):
+        assert set(options) == {"folder", "years", "max_games", "step"}
+        points = [
+            ChessPoint(year, model, area, 0.5, 0.4, 1.0, math.nan, math.nan, math.nan, math.nan)
+            for year in (1999, 2000)
+            for model, area in (("trivial", 0.25), ("Elo", 0.3625), ("linear, 16", 0.4375))
+        ]
+        games = [YearOfGames(year, 900, 300, 200, 400, 0.45) for year in (1999, 2000)]
+        test = PairedAUC(0.075, 0.4375, 0.3625, 0.05, 0.1, 0.001, 20, 1000)
+        return ChessStudy(tuple(points), tuple(games), (Within(1999, "Elo", test),), 0)
+
+    monkeypatch.setattr(svmcompare_chess, "study", study)
+    page = tmp_path / "chess.html"
+    done = call("--figure", 6, "--html", page)
+    assert done.exit_code == 0, done.output
+    areas, means, within = done.stdout.split("\n\n")[:3]
+    assert re.search(r"Elo +0.3625  0.3625  0.3625", areas)
+    assert re.search(r"linear, 16 +0.4375.* - +- +- +-", means)
+    assert re.search(r"Elo .*\+0.0750", means)
+    assert re.search(r"Elo +1999 +\+0.0750 +\+0.0500 +\+0.1000 +0.0010", within)
+    assert "linear, 16" in page.read_text()
+    told = json.loads(call("--figure", 6, "--json").stdout)
+    assert [one["auc"] for one in told["points"]] == [0.25, 0.3625, 0.4375] * 2
+    assert told["points"][0]["C"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--figure", 7), "--figure"),
+        (("--figure", 1, "--data", "l1"), "--data goes with"),
+        (("--figure", 6, "--size", 10), "--size goes with"),
+        (("--figure", 1, "--seeds", 10), "--seeds goes with"),
+        (("--figure", 3, "--size", 10, "--size", 20), "several --size"),
+        (("--figure", 3, "--data", "sushi"), "one of l2, l1 and linf"),
+        (("--figure", 4, "--data", "l3"), "unknown data 'l3'"),
+        (("--figure", 4, "--data", "l1", "--size", 9000), "three sets share"),
+        (("--figure", 4, "--csv", "/nowhere/x.csv"), "No such file"),
+        (("--figure", 4, "--html", "/nowhere/x.html"), "No such file"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(options, problem):
+    done = call(*options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert problem in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_the_command(monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(svmcompare, "fits", stop)
+    done = call("--figure", 4, "--data", "l1", "--size", 12, "--seeds", 1)
+    assert (done.exit_code, done.stdout) == (130, "")
+
+
+def test_help_has_an_example():
+    assert "concordant reproduce svmcompare --figure 4" in call("--help").stdout.partition("Examples")[2]
+
+
+# --- real data
+
+
+def test_the_true_function_has_the_errors_of_the_paper(shared_data):
+    pool, paper = (
+        svmcompare_data.load("l2", folder=shared_data),
+        svmcompare_data.published_values(shared_data),
+    )
+    for n in svmcompare.SIZES:
+        splits = [pool.split(n, seed=seed) for seed in range(1, 5)]
+        errors = [np.mean(outcomes(one.truth["test"], 1.0) != one.test.y) for one in splits]
+        mean, spread = paper[n, "truth"]
+        assert np.mean(errors) == pytest.approx(mean, abs=2e-4)
+        assert np.std(errors, ddof=1) == pytest.approx(spread, abs=2e-4)
+
+
+def test_on_the_published_pairs_the_defect_makes_the_gap(shared_data):
+    """compare is within two deviations of the paper, and so are baselines with the published threshold."""
+    found = svmcompare.errors(["l2"], sizes=(50,), folder=shared_data)
+    means = {name: found.tests("l2", "error", name, (50, 0.5)).mean() for name in VARIANTS}
+    for ours, theirs in (("compare", "compare"), ("rank, published", "rank"), ("rank2, published", "rank2")):
+        mean, spread = found.paper[50, theirs]
+        assert abs(means[ours] - mean) < 2 * spread
+    assert means["rank"] < means["rank, published"] - 0.05
