@@ -118,6 +118,11 @@ def streams(n: int, rounds: int) -> Table:
         for i in range(len(few.y)):
             learn(state, few.pairs[i : i + 1], few.y[i : i + 1])
 
+    def ours_as_a_user() -> None:
+        model = Comparer(loss="logistic")
+        for i in range(len(few.y)):
+            model.partial_fit(few.pairs[i : i + 1], few.y[i : i + 1])
+
     def theirs_one_by_one() -> None:
         peer, (rows, labels) = SGDClassifier(loss="log_loss"), few.flipped
         for i in range(len(few.y)):
@@ -128,7 +133,10 @@ def streams(n: int, rounds: int) -> Table:
 
     whole = {"ours": lambda: learn(OnlineState.start(20), games.pairs, games.y), "theirs": theirs}
     single = {"ours": ours_one_by_one, "theirs": theirs_one_by_one}
-    for name, calls, unit in (("all at once, ms", whole, 1e3), ("one by one, us a pair", single, 1e6 / 200)):
+    user = single | {"ours": ours_as_a_user}
+    each = 1e6 / len(few.y)
+    named = ("all at once, ms", whole, 1e3), ("one by one, us a pair", single, each)
+    for name, calls, unit in (*named, ("... by Comparer.partial_fit", user, each)):
         timed = race(calls, title=name, rounds=rounds, most=3)
         row = (unit * timed.median(which) for which in calls)
         table.rows.append((name, *row, timed.ratio("theirs", "ours")))

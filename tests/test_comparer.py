@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import concordant as cc
 import oracles
 from concordant.comparer import machine as machine_module
+from concordant.comparer.calibration import fit_curve
 from concordant.exceptions import (
     ConcordantError,
     EmptyDataError,
@@ -218,7 +219,8 @@ def test_fit_twice_is_fit_once():
     model = cc.Comparer(kernel="rbf").fit(pairs, y)
     before = model.predict_proba(pairs)
     assert (model.fit(pairs, y).predict_proba(pairs) == before).all()
-    model.partial_fit(pairs, y)
+    with pytest.warns(GuaranteeWarning, match="starts anew"):
+        model.partial_fit(pairs, y)
     assert (model.fit(pairs, y).predict_proba(pairs) == before).all()
 
 
@@ -230,8 +232,10 @@ def test_unfitted_models_say_so():
         cc.Comparer().rank_score([[1.0]])
     with pytest.raises(NotFittedError):
         _ = cc.Comparer().threshold_
+    assert not hasattr(cc.Comparer(calibration=0), "predict_proba")
+    late = cc.Comparer(calibration=0).fit(*linear_games(30)).set_params(calibration=5)
     with pytest.raises(NotFittedError, match="calibration=0"):
-        cc.Comparer(calibration=0).fit(*linear_games(30)).predict_proba(np.zeros((1, 2, 3)))
+        late.predict_proba(np.zeros((1, 2, 3)))
 
 
 # ---------------------------------------------------------------- probabilities
@@ -249,6 +253,26 @@ def test_probabilities_are_calibrated_and_symmetric(kind):
     np.testing.assert_allclose(probability.mean(axis=0), shares, atol=0.05)
     loss = cc.evaluation.log_loss(outcome, probability)
     assert loss < -np.sum(shares * np.log(shares)) - 0.1  # better than the shares of the outcomes
+
+
+@pytest.mark.parametrize(("n", "C", "cut"), [(200, 0.01, 1.0), (200, 0.003, 1.5), (120, 0.01, 0.7)])
+def test_folds_whose_machines_measure_in_other_units_do_not_spoil_probabilities(n, C, cut):
+    """Few ties and a small C: of some folds the bias is near 0, or above it."""
+    pairs, y = linear_games(n, cut=cut, noise=1.0)
+    fresh, outcome = linear_games(4000, seed=1, cut=cut, noise=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        model = cc.Comparer(C=C).fit(pairs, y)
+    best = fit_curve(model.decision_function(fresh), outcome)(model.decision_function(fresh))
+    losses = [cc.evaluation.log_loss(outcome, p) for p in (model.predict_proba(fresh), best)]
+    assert losses[0] < losses[1] + 0.08
+
+
+def test_probabilities_do_not_depend_on_the_unit_of_weights():
+    pairs, y = linear_games(200)
+    plain = cc.Comparer(C=1.0).fit(pairs, y)
+    small = cc.Comparer(C=200.0).fit(pairs, y, sample_weight=np.full(200, 1 / 200))
+    np.testing.assert_allclose(small.predict_proba(pairs), plain.predict_proba(pairs), atol=1e-6)
 
 
 # ---------------------------------------------------------------- degenerate data
@@ -291,7 +315,7 @@ def test_a_single_pair(kind, outcome):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GuaranteeWarning)
         model = cc.Comparer(**kind).fit(pair, [outcome])
-    assert model.predict(pair)[0] in (outcome, 0)
+    assert model.predict(pair)[0] == outcome or (outcome and kind == {"formulation": "lp"})
     assert np.isfinite(model.predict_proba(pair)).all()
 
 
@@ -401,7 +425,77 @@ def test_the_kernel_program_takes_its_functions_from_a_sample(monkeypatch):
     assert sampled.machine_.value >= whole.machine_.value - 1e-9
 
 
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    pairs, y = linear_games(60, noise=2.0)
+    fresh = cc.Comparer(C=np.inf)
+    with pytest.raises(NotSeparableError):
+        fresh.fit(pairs, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(pairs)
+    model = cc.Comparer().fit(pairs, y)
+    before = model.predict_proba(pairs)
+    with pytest.raises(ParameterError):
+        model.set_params(C=-1.0).fit(pairs[:, :, :2], y)
+    with pytest.raises(ParameterError):
+        model.set_params(C=1.0, method="rank").partial_fit(pairs[:, :, :2], y)
+    assert (model.predict_proba(pairs) == before).all()
+
+
+def test_what_is_no_kernel_is_refused_or_ends():
+    pairs, y = games(80)
+    for wrong in (lambda a, b: a @ np.triu(np.ones((2, 2))) @ b.T, lambda a, b: -(a @ b.T)):
+        with pytest.raises(ParameterError, match="positive semidefinite"):
+            cc.Comparer(wrong, calibration=0).fit(pairs, y)
+
+
+def test_a_large_gap_of_libsvm_is_told(monkeypatch):
+    monkeypatch.setattr("concordant.solvers.dual.STEPS", 0.005)
+    pairs, y = games(100)
+    with pytest.warns(ConvergenceWarning, match="libsvm"):
+        model = cc.Comparer("rbf", C=1e3, calibration=0).fit(pairs, y)
+    assert not model.machine_.converged
+
+
+def test_gamma_counts_the_features_that_vary():
+    pairs, y = games(60)
+    padded = np.concatenate((pairs, np.ones((60, 2, 3))), axis=2)
+    plain, other = (cc.Comparer("rbf", calibration=0).fit(given, y) for given in (pairs, padded))
+    np.testing.assert_allclose(other.decision_function(padded), plain.decision_function(pairs), atol=1e-9)
+
+
 # ---------------------------------------------------------------- streams
+
+
+def test_stochastic_gradient_is_near_the_optimum():
+    pairs, y = linear_games(2000)
+    exact = cc.Comparer(loss="logistic", calibration=0).fit(pairs, y)
+    rough = cc.Comparer(loss="logistic", solver="sgd", calibration=0).fit(pairs, y)
+    assert (exact.machine_.solver, rough.machine_.solver) == ("newton", "sgd")
+    assert rough.machine_.value < 1.01 * exact.machine_.value
+
+
+def test_a_stream_keeps_its_parameters_and_says_what_it_knows():
+    pairs, y = linear_games(300)
+    model = cc.Comparer(loss="logistic").partial_fit(pairs, y)
+    assert np.isnan(model.machine_.gap)
+    assert not model.machine_.converged
+    with pytest.raises(ParameterError, match="began with"):
+        model.set_params(C=3.0).partial_fit(pairs, y)
+    with pytest.raises(ParameterError, match="features vary"):
+        cc.Comparer("rbf").partial_fit(np.ones((3, 2, 2)), [0, 1, 0])
+    with pytest.raises(ParameterError, match="finite"):
+        cc.Comparer(C=np.inf).partial_fit(pairs, y)
+
+
+@pytest.mark.parametrize(("loss", "n"), [("hinge", 200), ("logistic", 100)])
+def test_short_streams_have_usable_probabilities(loss, n):
+    pairs, y = linear_games(n, cut=1.5, noise=1.0)
+    fresh, outcome = linear_games(3000, seed=1, cut=1.5, noise=1.0)
+    model = cc.Comparer(loss=loss).partial_fit(pairs, y)
+    decision = model.decision_function(fresh)
+    best = fit_curve(decision, outcome)(decision)
+    losses = [cc.evaluation.log_loss(outcome, p) for p in (model.predict_proba(fresh), best)]
+    assert losses[0] < losses[1] + 0.15
 
 
 def test_a_stream_learns_and_goes_on():
@@ -449,6 +543,8 @@ def test_streams_refuse_what_they_cannot_learn():
         (np.full((1, 2, 1), np.inf), [0], NonFiniteError),
         (np.full((1, 2, 1), 1e200), [0], NonFiniteError),
         (np.zeros((1, 2, 1)), [2], LabelError),
+        (np.zeros((1, 2, 1)), None, LabelError),
+        (np.zeros((1, 2, 1)), np.array([True]), LabelError),
         (np.zeros((1, 2, 1)), ["a"], ConcordantError),
         ([[["x"], ["y"]]], [0], ConcordantError),
     ],
@@ -487,6 +583,10 @@ def test_bad_data_are_named(pairs, y, error):
         ({"max_iter": 0}, ParameterError),
         ({"degree": 0, "kernel": "poly"}, ParameterError),
         ({"random_state": None}, ParameterError),
+        ({"random_state": 2**40}, ParameterError),
+        ({"C": 1e300}, ParameterError),
+        ({"solver": "adam"}, UnknownNameError),
+        ({"solver": "sgd"}, ParameterError),
     ],
     ids=str,
 )
@@ -506,3 +606,5 @@ def test_bad_weights_and_shapes_at_prediction():
             model.predict(wrong)
     with pytest.raises(ShapeError, match="as many features"):
         model.rank_score(np.zeros((1, 3)))
+    with pytest.raises(NonFiniteError):
+        model.rank_score([[1e307, 0.0]])

@@ -8,15 +8,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from concordant.comparer.calibration import OutcomeCurve, fit_curve, held_out_decisions
+from concordant.comparer.held_out import calibrated
 from concordant.comparer.machine import ALL_TIES, Weights, train
 from concordant.comparer.recipe import read_recipe
 from concordant.comparer.stream import Stream
 from concordant.decoders.threshold import outcomes
-from concordant.exceptions import GuaranteeWarning, ParameterError, ShapeError
-from concordant.supervision.check import check_features, check_pairs
+from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError, ShapeError
+from concordant.supervision.check import check_features, check_pairs, refuse_large
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.labels import check_outcome
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -24,6 +25,12 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 __all__ = ["Comparer"]
 
 FAR = 1e-3  # a share of the objective that is worth a warning
+DISCARDED = "partial_fit starts anew: the model that fit had made is gone"
+
+
+def is_calibrated(model: Comparer) -> bool:
+    """Whether `predict_proba` exists: calibrated on folds, or on the pairs of a stream."""
+    return bool(model.calibration) or hasattr(model, "stream_")
 
 
 class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,12 +43,13 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     kernel
         "linear", "rbf" (exp(-gamma d^2)), "poly" ((gamma a.b + coef0)^degree), or a function of two matrices
-        of items that gives the matrix of their kernel values. Features are scaled first.
+        of items that gives the matrix of their kernel values, symmetric and positive semidefinite (else no
+        gap means anything). Features are scaled first.
     C
         Cost of a unit of slack, summed over pairs. `inf`: hard margin, linear kernel only; raises
         `NotSeparableError` where there is none.
     gamma, degree, coef0
-        Of the kernel; gamma "scale" is one over the number of features.
+        Of the kernel; gamma "scale" is one over the number of features that vary.
     method
         "compare": ties train the ranking function, as pairs whose difference is to be small. "rank": they do
         not, and only the threshold is fitted to them; "rank2": each tie trains as two opposite differences.
@@ -65,6 +73,9 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tol
         Share of the objective at which a duality gap is small enough (with "nystroem" at least 1e-3); libsvm
         may violate its conditions of optimality by 100 times that.
+    solver
+        "auto", or "sgd": a linear or Nystrom machine with logistic loss by stochastic gradient, for data so
+        large that few passes must do.
     max_iter
         Newton steps at most.
     random_state
@@ -73,7 +84,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     threshold_
-        1 for method "compare"; else fitted.
+        1 for method "compare", by construction; else fitted.
     method_, note_
         What was trained in the end, and why, where it is not what was asked for: a `GuaranteeWarning` says
         so too. Without one, the note also tells where a tie is predicted for every training pair.
@@ -123,6 +134,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nu: float = 0.2,
         calibration: int = 5,
         tol: float = 1e-5,
+        solver: str = "auto",
         max_iter: int = 1000,
         random_state: int = 0,
     ) -> None:
@@ -139,6 +151,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.nu = nu
         self.calibration = calibration
         self.tol = tol
+        self.solver = solver
         self.max_iter = max_iter
         self.random_state = random_state
 
@@ -161,10 +174,14 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Numbers >= 0 that multiply C, one per pair; 0 leaves a pair out.
         """
         given, outcome, weight = checked(pairs, y, sample_weight)
+        recipe = read_recipe(self)
+        scaling, machine = train(given, outcome, weight, recipe)
+        curve = None
+        if self.calibration:
+            curve = calibrated(given, outcome, weight, recipe, (scaling, machine), self.calibration)
+        self.__dict__.pop("stream_", None)  # from here on nothing fails: an old model stays whole till then
         self.n_features_in_, self.classes_ = given.shape[2], np.array([-1, 0, 1])
-        self.__dict__.pop("stream_", None)
-        self.scaling_, self.machine_ = train(given, outcome, weight, read_recipe(self, given.shape[2]))
-        self.curve_ = self.calibrated(given, outcome, weight)
+        self.scaling_, self.machine_, self.curve_ = scaling, machine, curve
         self.warn()
         return self
 
@@ -174,30 +191,39 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Method "compare", any loss (logistic is meant for streams); a stochastic step per pair, weights
         averaged. A linear machine scales features by what it has seen so far; of a kernel, the first call
         fixes scaling and landmarks, so it should hold a fair sample. Every pair is scored before it is
-        learned, which is what `predict_proba` is calibrated on. A model fitted by `fit` starts anew.
+        learned, which is what `predict_proba` is calibrated on. A model fitted by `fit` starts anew, with a
+        warning. Where the bias is >= 0 (few ties so far) the threshold is 0.
         """
         given, outcome, _ = checked(pairs, y, None)
-        if not hasattr(self, "stream_"):
-            self.n_features_in_, self.classes_ = given.shape[2], np.array([-1, 0, 1])
-            self.stream_ = Stream.start(given, read_recipe(self, given.shape[2]))
-        given = check_pairs(given, self.n_features_in_)
-        self.stream_.learn(given, outcome)
-        self.scaling_, self.machine_, self.curve_ = self.stream_.model()
+        recipe, stream = read_recipe(self), getattr(self, "stream_", None)
+        if stream is None:
+            stream = Stream.start(given, recipe)
+            if hasattr(self, "machine_"):
+                warnings.warn(DISCARDED, GuaranteeWarning, stacklevel=2)
+        elif stream.asked != recipe:
+            allowed = "called with the parameters it began with; clone the model to start anew"
+            raise ParameterError("partial_fit", "other parameters", allowed)
+        else:
+            check_pairs(given[:1], self.n_features_in_)
+        stream.learn(given, outcome)
+        self.stream_, self.n_features_in_, self.classes_ = stream, given.shape[2], np.array([-1, 0, 1])
+        self.scaling_, self.machine_, self.curve_ = stream.scaling, stream.machine(), None
         return self
 
     def rank_score(self, items: ArrayLike) -> FloatArray:
         """Scores r of items, a row of features each; the higher the better, and only differences count."""
-        check_is_fitted(self)
+        check_is_fitted(self, "machine_")
         table = check_features(items, "items")
         if hasattr(table, "tocsr"):
             table = table.toarray()
+        refuse_large(table, "items")
         if table.shape[1] != self.n_features_in_:
             raise ShapeError("items", table.shape, f"(n, {self.n_features_in_}): as many features as fitted")
         return self.machine_.scorer(self.scaling_(table))
 
     def decision_function(self, pairs: ArrayLike) -> FloatArray:
         """r(right) - r(left) of each pair."""
-        check_is_fitted(self)
+        check_is_fitted(self, "machine_")
         given = check_pairs(pairs, self.n_features_in_)
         return self.rank_score(given[:, 1]) - self.rank_score(given[:, 0])
 
@@ -205,12 +231,17 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """-1, 0 or 1 of each pair: the decision's sign where its size exceeds the threshold, else 0."""
         return outcomes(self.decision_function(pairs), self.threshold_)
 
+    @available_if(is_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(self, pairs: ArrayLike) -> FloatArray:
-        """Probabilities of -1, 0 and 1, (n, 3): a curve of the decision, calibrated on held-out pairs."""
-        check_is_fitted(self)
-        if self.curve_ is None:
-            raise NotFittedError("calibration=0 left predict_proba out; fit with calibration=5, say.")
-        return self.curve_(self.decision_function(pairs))
+        """Probabilities of -1, 0 and 1, (n, 3): a curve of the decision, calibrated on held-out pairs.
+
+        The most probable outcome need not be what `predict` gives: the threshold belongs to the machine.
+        """
+        decision = self.decision_function(pairs)
+        curve = self.stream_.curve() if hasattr(self, "stream_") else self.curve_
+        if curve is None:
+            raise NotFittedError("the model was fitted with calibration=0; fit it again.")
+        return curve(decision)
 
     def score(self, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """Share of pairs that are predicted right: 1 less the zero-one error."""
@@ -245,36 +276,24 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights[self.scaling_.kept] = self.machine_.scorer.w / self.scaling_.deviation
         return weights
 
-    def calibrated(self, pairs: FloatArray, y: IntArray, weight: FloatArray) -> OutcomeCurve | None:
-        """Fit the curve to decisions of pairs that were held out."""
-        if not self.calibration:
-            return None
-        recipe = read_recipe(self, pairs.shape[2])
-
-        def decide(fitted: IntArray, held: IntArray) -> FloatArray:
-            if not weight[fitted].any():
-                return np.zeros(len(held))
-            scaling, machine = train(pairs[fitted], y[fitted], weight[fitted], recipe)
-            scaled = scaling(pairs[held])
-            return machine.scorer(scaled[:, 1]) - machine.scorer(scaled[:, 0])
-
-        decisions = held_out_decisions(decide, y, self.calibration, self.random_state)
-        return fit_curve(decisions, y, weight)
-
     def warn(self) -> None:
         """Say where the model is not what was asked for, or not optimal."""
         machine = self.machine_
         if machine.note and machine.note != ALL_TIES:  # a search over C meets it often, and scores say enough
             warnings.warn(machine.note, GuaranteeWarning, stacklevel=3)
-        if not machine.converged and machine.gap > FAR * machine.value:
+        if not machine.converged and not machine.gap <= FAR * machine.value:
             text = f"the objective {machine.value:.6g} may lie {machine.gap:.3g} above its optimum"
-            warnings.warn(f"{text}; raise max_iter, or lower C.", ConvergenceWarning, stacklevel=3)
+            hint = "lower C or tol" if machine.solver == "libsvm" else "raise max_iter, or lower C"
+            warnings.warn(f"{text} ({machine.solver}); {hint}.", ConvergenceWarning, stacklevel=3)
 
 
 def checked(
     pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Give pairs, outcomes and weights that fit together."""
+    if y is None:
+        hint = "give the outcomes, -1 left better, 0 tie, 1 right better (of Comparisons: .outcome)."
+        raise LabelError("y is missing", hint)
     given, outcome = check_pairs(pairs), check_outcome(y, "y")
     weight = np.ones(len(given)) if sample_weight is None else sample_weight
     weight = check_nonnegative(weight, "sample_weight", "pair")

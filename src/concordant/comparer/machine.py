@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from concordant.exceptions import ParameterError
 from concordant.scorers.kernel import KernelScorer, NystroemMap
 from concordant.solvers.dual import fit_gram
 from concordant.solvers.margin import METHODS, fit_margin
+from concordant.solvers.online import sgd_logistic
 from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["ALL_TIES", "EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
@@ -22,8 +24,8 @@ __all__ = ["ALL_TIES", "EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
 EXACT_ROWS = 5_000  # of the binary machine: its matrix takes 200 MB
 LP_BASIS = 1_000  # functions of a kernel linear program
 NYSTROEM_TOL = 1e-3  # gap that is small beside what the map itself leaves out
-
-Scorer = Callable[[FloatArray], FloatArray]
+SGD_TOL = 1e-4  # change of the objective in an epoch
+FAR = 1e-3  # a gap that is no longer small, as a share of the objective
 
 NO_TIES = (
     "no pair is a tie: the machine was trained to rank (method 'rank') with threshold 0, and predicts none"
@@ -33,8 +35,8 @@ NO_THRESHOLD = (
     "the direction is the machine's, its threshold was fitted to the training pairs"
 )
 ALL_TIES = (
-    "the machine predicts a tie for every training pair: C is small, or ties outweigh what features tell, and "
-    "then the hinge ignores them at its optimum; try loss='logistic', whose probabilities still tell"
+    "the machine predicts a tie for every training pair: C is small, or ties outweigh what features tell, "
+    "and then the hinge ignores them at its optimum; try loss='logistic', whose probabilities still tell"
 )
 ONLY_TIES = "all pairs are ties: every item scores 0, and a tie is predicted always"
 NO_FEATURES = "no feature varies: every item scores 0, and a tie is predicted always"
@@ -64,12 +66,12 @@ class Machine:
         Differences up to this size are ties.
     method, solver
         What was really trained ("compare", "rank", "rank2"), and by what: "newton", "libsvm", "nystroem",
-        "lp", "hard lp", "hard qp" or "none".
+        "sgd", "lp", "hard lp", "hard qp", "online" (a stream) or "none".
     bias
         Of the binary machine; 0 where there is none.
     value, gap
         The objective, and how far it is above its optimum at most; of a hard margin, the margin itself (to
-        be maximised).
+        be maximised); of a stream NaN.
     note
         What was done in place of what was asked for, and why; else empty.
     converged
@@ -107,10 +109,11 @@ class Pairs:
         scaled = self.scaling(self.given)
         return np.where((self.y < 0)[:, None, None], scaled[:, ::-1], scaled)
 
-    def decisions(self, scorer: Scorer) -> FloatArray:
-        """r(right) - r(left)."""
-        scaled = self.scaling(self.given)
-        return scorer(scaled[:, 1]) - scorer(scaled[:, 0])
+
+def decisions(scaling: Scaling, machine: Machine, pairs: FloatArray) -> FloatArray:
+    """r(right) - r(left)."""
+    right, left = (machine.scorer(scaling(pairs[:, side])) for side in (1, 0))
+    return right - left
 
 
 def train(given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe) -> tuple[Scaling, Machine]:
@@ -119,6 +122,7 @@ def train(given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe) ->
     if not used.all():
         given, y, weight = given[used], y[used], weight[used]
     pairs = Pairs(given, y, weight, Scaling.of(given, weight))
+    recipe = recipe.on(int(pairs.scaling.kept.sum()))
     if not pairs.scaling.kept.any() or pairs.tie.all():
         note = ONLY_TIES if pairs.tie.all() else NO_FEATURES
         nothing = Weights(np.zeros(int(pairs.scaling.kept.sum())))
@@ -186,16 +190,13 @@ def primal(
     solver: str,
 ) -> Machine:
     """Train on explicit features."""
-    found = fit_margin(
-        differences,
-        pairs.tie,
-        C=recipe.C,
-        method=recipe.method,
-        loss=recipe.loss,
-        sample_weight=pairs.weight,
-        tol=recipe.tol,
-        max_iter=recipe.max_iter,
-    )
+    what: dict[str, Any] = {"C": recipe.C, "method": recipe.method, "sample_weight": pairs.weight}
+    if recipe.solver == "sgd":
+        found = sgd_logistic(differences, pairs.tie, **what, tol=max(recipe.tol, SGD_TOL), seed=recipe.seed)
+        solver = "sgd"
+    else:
+        what |= {"loss": recipe.loss, "tol": recipe.tol, "max_iter": recipe.max_iter}
+        found = fit_margin(differences, pairs.tie, **what)
     w = found.w / -found.bias if found.bias < 0.0 else found.w
     note = silent(differences @ w, found.bias, recipe.method)
     how = recipe.method, solver, found.bias, found.value, found.gap, note, found.converged
@@ -225,7 +226,9 @@ def by_libsvm(pairs: Pairs, recipe: Recipe) -> Machine:
     items = np.concatenate((turned[support, 1], turned[support, 0]))
     scorer = KernelScorer(recipe.kernel, items, np.concatenate((coef, -coef)))
     note = silent(gram[:, support] @ coef, found.bias, recipe.method)
-    return Machine(scorer, math.nan, recipe.method, "libsvm", found.bias, found.value, found.gap, note)
+    near = found.gap <= FAR * found.value
+    how = recipe.method, "libsvm", found.bias, found.value, found.gap, note, near
+    return Machine(scorer, math.nan, *how)
 
 
 def by_hard_margin(pairs: Pairs, solver: str) -> Machine:
@@ -235,7 +238,8 @@ def by_hard_margin(pairs: Pairs, solver: str) -> Machine:
     differences = pairs.scaling.differences(pairs.given, pairs.y)
     solve = hard_margin_lp if solver == "hard lp" else hard_margin_qp
     found = solve(differences, np.where(pairs.tie, 0, 1))
-    return Machine(Weights(found.w), 1.0, "compare", solver, -1.0 / found.mu, found.mu, found.gap)
+    how = "compare", solver, -1.0 / found.mu, found.mu, found.gap, "", found.gap <= FAR * found.mu
+    return Machine(Weights(found.w), 1.0, *how)
 
 
 def by_linear_program(pairs: Pairs, recipe: Recipe) -> Machine:
@@ -258,7 +262,7 @@ def by_linear_program(pairs: Pairs, recipe: Recipe) -> Machine:
     found = soft_margin_lp(basis, outcome, recipe.C, nu, pairs.weight, tol=recipe.tol)
     kept = np.flatnonzero(found.a)
     scorer = Weights(found.a) if linear else KernelScorer(recipe.kernel, items[kept], found.a[kept])
-    return Machine(scorer, 1.0, "compare", "lp", value=found.value, gap=found.gap)
+    return Machine(scorer, 1.0, "compare", "lp", 0.0, found.value, found.gap, "", found.converged)
 
 
 def basis_items(turned: FloatArray, recipe: Recipe) -> FloatArray:
@@ -276,6 +280,6 @@ def with_threshold(pairs: Pairs, machine: Machine) -> Machine:
         return machine
     if machine.method == "compare" and machine.bias < 0.0:
         return replace(machine, threshold=1.0)
-    tau = best_threshold(pairs.decisions(machine.scorer), pairs.y, pairs.weight)
+    tau = best_threshold(decisions(pairs.scaling, machine, pairs.given), pairs.y, pairs.weight)
     note = NO_THRESHOLD if machine.method == "compare" else ""
     return replace(machine, threshold=tau, note=note)

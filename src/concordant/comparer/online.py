@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from concordant.comparer.calibration import OutcomeCurve, fit_curve
-from concordant.solvers.online import OnlineState
+from concordant.solvers.online import OnlineState, ranking, weights
 
 __all__ = ["online_curve"]
 
 
 def online_curve(state: OnlineState) -> OutcomeCurve:
-    """Curve fitted to the decisions on pairs before they were learned.
+    """Curve fitted to the scores of pairs before they were learned; of decisions by `ranking`.
 
-    Every pair is held out from the weights that decide on it, so none is set aside. Later pairs count more,
-    as in the average of the weights. Decisions are kept in bins, each as the mean of those in it: what the
-    state holds does not grow. Before the first pair nothing is known: each outcome has the same probability.
+    Every pair is held out from the weights that score it, so none is set aside. Later pairs count more, as in
+    the average of the weights. Scores are kept in bins, each as the mean of those in it: what the state holds
+    does not grow. Before the first pair nothing is known: each outcome has the same probability.
 
     Examples
     --------
@@ -34,4 +34,7 @@ def online_curve(state: OnlineState) -> OutcomeCurve:
     kind, place = np.nonzero(counts)
     weight = counts[kind, place]
     y = np.where(kind == 0, 1, 0)
-    return fit_curve(sums[kind, place] / weight, y, state.count * (weight / weight.sum()))
+    curve = fit_curve(sums[kind, place] / weight, y, state.count * (weight / weight.sum()))
+    w, bias = weights(state)
+    unit = -bias if ranking(w, bias)[1] else 1.0  # without a threshold scores are decisions
+    return OutcomeCurve(curve.slope * unit, curve.cut)

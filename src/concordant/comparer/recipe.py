@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from concordant.exceptions import ParameterError, UnknownNameError
@@ -21,28 +21,39 @@ CHOICES = {
     "formulation": ("qp", "lp"),
     "loss": tuple(LOSSES),
     "approximation": ("auto", "exact", "nystroem"),
+    "solver": ("auto", "sgd"),
 }
 COUNTS = {"n_components": 1, "max_iter": 1, "random_state": 0, "calibration": 0}
+LARGEST_SEED = 2**32 - 1  # of scikit-learn's folds
+LARGEST_COST = 1e100
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The parameters of `Comparer`."""
+    """The parameters of `Comparer`; `scale_gamma`: gamma is one over the number of features that vary."""
 
     kernel: Kernel
+    scale_gamma: bool
     C: float
     method: str
     formulation: str
     loss: str
     approximation: str
+    solver: str
     n_components: int
     nu: float
     tol: float
     max_iter: int
     seed: int
 
+    def on(self, n_features: int) -> Recipe:
+        """Give the recipe for so many features that vary."""
+        if not self.scale_gamma:
+            return self
+        return replace(self, kernel=replace(self.kernel, gamma=1.0 / max(n_features, 1)), scale_gamma=False)
 
-def read_recipe(model: Comparer, n_features: int) -> Recipe:
+
+def read_recipe(model: Comparer) -> Recipe:
     """Check the parameters, alone and together."""
     for name, allowed in CHOICES.items():
         if not isinstance(getattr(model, name), str) or getattr(model, name) not in allowed:
@@ -51,18 +62,26 @@ def read_recipe(model: Comparer, n_features: int) -> Recipe:
     if model.formulation == "lp" and not plain:
         raise ParameterError("formulation", "lp", "'qp' unless method is 'compare' and loss 'hinge'")
     check_real("C", model.C, 0.0, math.inf, "above 0; inf: a hard margin")
+    if LARGEST_COST < model.C < math.inf:
+        raise ParameterError("C", model.C, f"at most {LARGEST_COST:g}, or inf: a hard margin")
+    if model.solver == "sgd" and (model.loss, model.formulation) != ("logistic", "qp"):
+        raise ParameterError("solver", "sgd", "'auto' unless loss is 'logistic' and formulation 'qp'")
     if math.inf <= model.C and not plain:
         raise ParameterError("C", model.C, "finite unless method is 'compare' and loss 'hinge'")
     check_real("tol", model.tol, 0.0, 1.0, "above 0 and at most 1")
     check_real("nu", model.nu, -math.ulp(0.0), math.nextafter(math.inf, 0.0), "finite and >= 0")
     for name, least in COUNTS.items():
         check_whole(name, getattr(model, name), least)
+    if model.random_state > LARGEST_SEED:
+        raise ParameterError("random_state", model.random_state, f"at most {LARGEST_SEED}")
     if model.calibration == 1:
         raise ParameterError("calibration", 1, "0 (none), or at least 2 folds")
-    gamma: Any = 1.0 / max(n_features, 1) if model.gamma == "scale" else model.gamma
+    scale = isinstance(model.gamma, str) and model.gamma == "scale"
+    gamma: Any = 1.0 if scale else model.gamma
     kernel = Kernel(model.kernel, gamma, model.degree, model.coef0)
-    how = model.method, model.formulation, model.loss, model.approximation, model.n_components
-    return Recipe(kernel, float(model.C), *how, model.nu, model.tol, model.max_iter, model.random_state)
+    how = model.method, model.formulation, model.loss, model.approximation, model.solver, model.n_components
+    limits = model.nu, model.tol, model.max_iter, model.random_state
+    return Recipe(kernel, scale, float(model.C), *how, *limits)
 
 
 def check_real(name: str, value: Any, above: float, most: float, allowed: str) -> None:

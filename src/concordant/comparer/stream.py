@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,8 @@ class Stream:
 
     Attributes
     ----------
+    asked, recipe
+        The parameters as given, and for the features that vary.
     state
         Weights and what belongs to them.
     scaling
@@ -34,6 +37,7 @@ class Stream:
         The kernel's map, None of a linear machine.
     """
 
+    asked: Recipe
     recipe: Recipe
     state: OnlineState
     scaling: Scaling
@@ -46,13 +50,22 @@ class Stream:
             allowed = "called with method 'compare' and formulation 'qp'"
             raise ParameterError("partial_fit", (recipe.method, recipe.formulation), allowed)
         p = pairs.shape[2]
+        if not np.isfinite(recipe.C):
+            raise ParameterError("C", recipe.C, "finite in partial_fit")
         if recipe.kernel.name == "linear":
-            return cls(recipe, OnlineState.start(p), Scaling(np.zeros(p), np.ones(p), np.ones(p, bool)), None)
+            scaling = Scaling(np.zeros(p), np.ones(p), np.ones(p, bool))
+            return cls(recipe, recipe, OnlineState.start(p), scaling, None)
         scaling = Scaling.of(pairs, np.ones(len(pairs)))
+        if not scaling.kept.any():
+            allowed = "such that features vary in the first call, which fixes scaling and landmarks"
+            raise ParameterError("pairs", pairs.shape, allowed)
+        asked, recipe = recipe, recipe.on(int(scaling.kept.sum()))
         items = scaling(pairs).reshape(-1, int(scaling.kept.sum()))
         rng = np.random.default_rng(recipe.seed)
         features = NystroemMap.of(recipe.kernel, items, recipe.n_components, rng)
-        return cls(recipe, OnlineState.start(features.whiten.shape[1], scaled=False), scaling, features)
+        return cls(
+            asked, recipe, OnlineState.start(features.whiten.shape[1], scaled=False), scaling, features
+        )
 
     def learn(self, pairs: FloatArray, y: IntArray) -> None:
         """Take one step per pair."""
@@ -61,9 +74,14 @@ class Stream:
             pairs = np.stack(sides, axis=1)
         learn(self.state, pairs, y, C=self.recipe.C, loss=self.recipe.loss)
 
-    def model(self) -> tuple[Scaling, Machine, OutcomeCurve]:
+    def curve(self) -> OutcomeCurve:
+        """Give the calibration as it stands now."""
+        return online_curve(self.state)
+
+    def machine(self) -> Machine:
         """Give the ranking function as it stands now."""
         found, bias = weights(self.state)
         w, threshold = ranking(found, bias)
         scorer = Weights(w) if self.features is None else self.features.scorer(w)
-        return self.scaling, Machine(scorer, threshold, "compare", "online", bias), online_curve(self.state)
+        how = "compare", "online", bias, math.nan, math.nan, "", False
+        return Machine(scorer, threshold, *how)

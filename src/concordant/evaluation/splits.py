@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concordant.exceptions import EmptyDataError, LabelError, ParameterError, ShapeError
-from concordant.supervision.columns import as_numpy, check_lengths
+from concordant.exceptions import EmptyDataError, LabelError, ParameterError
+from concordant.supervision.columns import check_lengths
+from concordant.supervision.times import check_time
 from concordant.types import ArrayLike, IntArray
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TimeShares", "between", "check_time"]
 
-ISO = re.compile(r"\d{4}-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?)?")
+YEAR = re.compile(r"\d{4}", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,61 +132,13 @@ def as_moment(value: Any, moments: NDArray[Any], name: str) -> Any:
     """Give a bound in the kind of the times; a number among dates, or a date among numbers, is refused."""
     if value is None:
         return None
-    dates = moments.dtype.kind == "M"
-    fits = isinstance(value, (str, date, np.datetime64)) if dates else isinstance(value, Real)
+    written = f"{value}-01" if isinstance(value, str) and YEAR.fullmatch(value) else value
     try:
-        if fits:
-            return check_time(np.array([np.datetime64(value) if dates else value]), name)[0]
-    except ValueError:  # text that is no date, a bound that is missing
-        pass
+        moment = check_time([written], name)
+    except LabelError:  # no date, a time zone, a bound that is missing, True
+        moment = np.empty(0)
+    dates = moments.dtype.kind == "M"
+    if moment.size and (moment.dtype.kind == "M") == dates:
+        return moment[0]
     allowed = "a date: datetime64, or text like '2001-05'" if dates else "a finite number, as the times are"
     raise ParameterError(name, value, allowed)
-
-
-def check_time(time: ArrayLike, name: str = "time") -> NDArray[Any]:
-    """Give one finite number or datetime64 per row; dates of Python, and dates as text, become datetime64.
-
-    >>> check_time([date(2001, 5, 1), date(2001, 4, 30)]).dtype.kind, check_time(["2001-05-01"]).dtype.kind
-    ('M', 'M')
-    >>> check_time(["2001-04-31"])
-    Traceback (most recent call last):
-    concordant.exceptions.LabelError: time is '2001-04-31' at row 0, which is no date (1 such ...
-    """
-    moments = as_numpy(time, name)
-    if moments.ndim != 1:
-        raise ShapeError(name, moments.shape, "one moment per row")
-    if moments.dtype.kind in "OU" and moments.size:
-        moments = dates(moments.tolist(), name)
-    if moments.dtype.kind not in "iufM":
-        problem = f"{name} holds {moments.dtype}, neither numbers nor dates"
-        raise LabelError(problem, "give numbers, datetime64, or dates as text like '2001-05-31'.")
-    missing = np.isnat(moments) if moments.dtype.kind == "M" else ~np.isfinite(moments)
-    if missing.any():
-        row = int(np.argmax(missing))
-        problem = f"{name} is {moments[row]} at row {row} ({int(missing.sum())} such value(s) in all)"
-        raise LabelError(problem, "every row needs a moment: drop the others.")
-    return moments
-
-
-def dates(values: list[Any], name: str) -> NDArray[Any]:
-    """Give dates as datetime64; what is none, or has a time zone, which would be forgotten, is refused."""
-    known = {value: as_date(value) for value in dict.fromkeys(values)}
-    wrong = [row for row, value in enumerate(values) if known[value] is None]
-    if wrong:
-        value, row = values[wrong[0]], wrong[0]
-        problem = f"{name} is {value!r} at row {row}, which is no date ({len(wrong)} such value(s) in all)"
-        raise LabelError(
-            problem, "write dates like '2001-05-31', without a time zone; drop rows without one."
-        )
-    return np.array([known[value] for value in values])
-
-
-def as_date(value: Any) -> np.datetime64 | None:
-    """Give one date, or None where it is none."""
-    zoned = isinstance(value, datetime) and value.tzinfo is not None
-    if zoned or not (isinstance(value, date) or (isinstance(value, str) and ISO.fullmatch(value))):
-        return None
-    try:
-        return np.datetime64(value, "us")
-    except (TypeError, ValueError):  # NaT of pandas, the 31st of April
-        return None

@@ -47,7 +47,8 @@ FIELDS: Mapping[type, Mapping[str, Kind]] = {
     OutcomeCurve: {"slope": REAL, "cut": REAL},
     Recipe: {
         "kernel": part(Kernel),
-        **dict.fromkeys(("method", "formulation", "loss", "approximation"), TEXT),
+        "scale_gamma": FLAG,
+        **dict.fromkeys(("method", "formulation", "loss", "approximation", "solver"), TEXT),
         **dict.fromkeys(("C", "nu", "tol"), REAL),
         **dict.fromkeys(("n_components", "max_iter", "seed"), WHOLE),
     },
@@ -58,6 +59,7 @@ FIELDS: Mapping[type, Mapping[str, Kind]] = {
         "history": CUBE,
     },
     Stream: {
+        "asked": part(Recipe),
         "recipe": part(Recipe),
         "state": part(OnlineState),
         "scaling": part(Scaling),

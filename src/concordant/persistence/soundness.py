@@ -26,7 +26,7 @@ def shapes(**found: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
 
 def comparer_problem(model: Any) -> str:
     """Compare the sizes of scaling, scorer and stream."""
-    read_recipe(model, model.n_features_in_)
+    read_recipe(model)
     if model.classes_.tolist() != [-1, 0, 1]:
         return "classes_ are not -1, 0, 1"
     problem = scaling_problem(model.scaling_, model.n_features_in_)

@@ -93,28 +93,3 @@ class Elo(SequentialModel):
         difference = self.ratings_[left] + self.advantage - self.ratings_[right]
         shares: FloatArray = expit(math.log(10.0) / self.scale * difference)
         return shares
-
-    def interval(
-        self,
-        level: float = 0.95,
-        *,
-        method: str = "bootstrap",
-        n_resamples: int = 200,
-        random_state: int = 0,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Give the ends of each rating's interval: quantiles over votes drawn with replacement, in order.
-
-        An item may be without votes in a sample: there it is a newcomer.
-
-        Parameters
-        ----------
-        level
-            Share of the samples inside.
-        method
-            "bootstrap": Elo's ratings have no other.
-        n_resamples, random_state
-            How often the votes are drawn; equal states give equal intervals.
-        """
-        if method != "bootstrap":
-            raise ParameterError("method", method, "'bootstrap'")
-        return self.bootstrapped(level, n_resamples, random_state)

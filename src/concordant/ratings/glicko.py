@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +14,6 @@ from concordant.ratings.sequential import (
     Played,
     SequentialModel,
     State,
-    check_level,
     check_number,
 )
 from concordant.types import FloatArray, IntArray
@@ -60,6 +59,8 @@ class Glicko(SequentialModel):
     >>> model.fit(*votes, time=[1, 1, 1]).ratings_.round(1).tolist()
     [1337.8, 1662.2, 1662.2, 1400.2]
     """
+
+    methods: ClassVar[tuple[str, ...]] = ("deviation", "bootstrap")
 
     def __init__(
         self,
@@ -149,25 +150,9 @@ class Glicko(SequentialModel):
         shares: FloatArray = expit(POINT * trust * difference)
         return shares
 
-    def interval(
-        self, level: float = 0.95, *, method: str = "deviation", n_resamples: int = 200, random_state: int = 0
-    ) -> tuple[FloatArray, FloatArray]:
-        """Give the ends of each rating's interval.
-
-        Parameters
-        ----------
-        level
-            Probability inside.
-        method
-            "deviation": the rating less and plus normal quantiles of its deviation. "bootstrap": as for Elo.
-        n_resamples, random_state
-            Of the bootstrap: how often the votes are drawn; equal states give equal intervals.
-        """
-        if method == "bootstrap":
-            return self.bootstrapped(level, n_resamples, random_state)
-        if method != "deviation":
-            raise ParameterError("method", method, "'deviation' or 'bootstrap'")
+    def by_deviation(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Give the rating less and plus normal quantiles of its deviation."""
         from scipy.special import ndtri
 
-        reach = ndtri(0.5 + 0.5 * check_level(level)) * self.deviations_
+        reach = ndtri(1.0 - tail) * self.deviations_
         return self.ratings_ - reach, self.ratings_ + reach

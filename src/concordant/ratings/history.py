@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from concordant.exceptions import ParameterError, ShapeError
-from concordant.ratings.sequential import check_times
+from concordant.ratings.sequential import check_number, check_times
 from concordant.ratings.votes import Votes, read_votes
 from concordant.supervision.columns import as_numpy
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -89,7 +89,7 @@ def to_features(
     - slips: losses to players of lower Elo rating; slip_share: among the games against such players,
     - opposition: mean of the opponent's Elo rating less the player's own, at the time of each game,
     - days: since the player's last game (in the unit of `time` where that is no date),
-    - elite: 1 from when the Elo rating first reached `elite`,
+    - elite: 1 from when the Elo rating first reached `elite` (by ratings that start at 1200, hardly ever),
     - head_to_head: the player's share of the points of the games against this opponent.
 
     Shares of nothing are 1/2; means and days of nothing are 0. One pass, the same work for every game.
@@ -126,9 +126,8 @@ def to_features(
 
     votes = read_votes(left, right, outcome)
     for name, value in (("initial", initial), ("elite", elite)):
-        if not np.isfinite(value):
-            raise ParameterError(name, value, "a finite number")
-    times = check_times(time, len(votes))
+        check_number(name, value, -math.inf)
+    times, _ = check_times(time, len(votes))
     days = np.arange(len(votes), dtype=np.float64) if times is None else times
     order = np.argsort(days, kind="stable")
     now, played = days[order], (votes.left[order], votes.right[order], votes.outcome[order])

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from concordant.exceptions import LabelError, NonFiniteError, NotNumericError, ParameterError
+from concordant.exceptions import LabelError, NonFiniteError, ParameterError
 from concordant.ratings.base import RatingModel
 from concordant.ratings.counts import Counts
+from concordant.ratings.intervals import MOST_ITEMS, separated_ranks
 from concordant.ratings.leaderboard import Leaderboard, leaderboard, overlapping_ranks
 from concordant.ratings.votes import Votes, read_votes
-from concordant.supervision.columns import as_numpy, check_column, check_lengths, frozen
+from concordant.supervision.columns import check_lengths, frozen
+from concordant.supervision.times import check_time, days_since_1970
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ __all__ = [
     "fit_tie",
 ]
 
+RESAMPLES = 500
 LEVELS = 2048  # of differences in the logarithm of the odds: each 1/128 wide, the last open
 NO_WEIGHTS, NO_NUMBERS = frozen(np.empty(0)), frozen(np.empty(0, dtype=np.int64))
 
@@ -84,10 +87,13 @@ class SequentialModel(RatingModel):
         likelihood on the forecasts; 0 where there was no tie yet, infinite where there was nothing else.
     """
 
+    methods: ClassVar[tuple[str, ...]] = ("bootstrap",)  # of intervals; the first is the default
     state_: State
     history_: list[Played]
     latest_: float
     tie_: float
+    learned_: dict[str, Any]
+    clock_: str
 
     def newcomers(self, n: int) -> State:
         """Give the state of so many items that have no votes."""
@@ -103,6 +109,15 @@ class SequentialModel(RatingModel):
 
     def shares(self, left: IntArray, right: IntArray) -> FloatArray:
         """Give the share of the points that the left is foretold."""
+        raise NotImplementedError
+
+    @property
+    def deviations_(self) -> FloatArray:
+        """Deviation of each item, where the model has one."""
+        raise NotImplementedError
+
+    def by_deviation(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Give the ends of intervals by `deviations_`."""
         raise NotImplementedError
 
     def check_parameters(self) -> None:
@@ -134,7 +149,10 @@ class SequentialModel(RatingModel):
         """
         self.check_parameters()
         votes = read_votes(left, right, outcome, sample_weight)
-        return self.take_in(votes, check_times(time, len(votes)), fresh=True)
+        times, clock = check_times(time, len(votes))
+        self.take_in(votes, times, fresh=True)
+        self.learned_, self.clock_ = self.get_params(), clock
+        return self
 
     def update(
         self,
@@ -148,11 +166,15 @@ class SequentialModel(RatingModel):
         """Go on with further votes, none earlier than those so far; new items are added."""
         if not hasattr(self, "state_"):
             return self.fit(left, right, outcome, time=time, sample_weight=sample_weight)
+        self.check_unchanged()
         votes = read_votes(left, right, outcome, sample_weight, known=self.known_)
-        times = check_times(time, len(votes))
+        times, clock = check_times(time, len(votes))
         if (times is None) != math.isnan(self.latest_):
             problem = "time is given for some votes and not for others"
             raise LabelError(problem, "give the time of all votes, in `fit` and `update`, or of none.")
+        if clock != vars(self).get("clock_", clock):
+            problem = f"time holds {clock}, and of the votes so far it held {self.clock_}"
+            raise LabelError(problem, "give the time of all votes as one kind.")
         if times is not None and times.min() < self.latest_:
             problem = (
                 f"time[{times.argmin()}] = {times.min():g} is before {self.latest_:g}, the latest so far"
@@ -160,14 +182,26 @@ class SequentialModel(RatingModel):
             raise LabelError(problem, "update by later votes, or fit all of them together.")
         return self.take_in(votes, times, fresh=False)
 
+    def check_unchanged(self) -> None:
+        """Refuse parameters that are no longer those of the fit: state and votes would contradict them."""
+        now = self.get_params()
+        for name, value in vars(self).get("learned_", now).items():
+            if now[name] is not value and now[name] != value:
+                raise ParameterError(
+                    name, now[name], f"{value!r}, as when the model was fitted, or fit again"
+                )
+
     def take_in(self, votes: Votes, times: FloatArray | None, *, fresh: bool) -> Self:
         """Learn the votes in order of time, and remember them."""
         played = in_order(votes, times, self.periods(times))
         state = self.newcomers(len(votes.items) - (0 if fresh else len(self.known_)))
         state = state if fresh else self.state_.followed_by(state)
         self.play(state, played, NO_NUMBERS)
+        ratings = check_finite(self.rate(state), votes.items.names)
+        if not np.isfinite(state.levels[:, :2]).all():
+            raise ParameterError("sample_weight", "given", "smaller: their sum is no double")
         self.history_ = [played] if fresh else [*self.history_, played]
-        self.known_, self.state_, self.ratings_ = votes.items, state, self.rate(state)
+        self.known_, self.state_, self.ratings_ = votes.items, state, ratings
         self.latest_ = math.nan if times is None else float(times.max())
         self.tie_ = fit_tie(*state.levels.T)
         return self
@@ -185,35 +219,126 @@ class SequentialModel(RatingModel):
 
     def probabilities(self, left: IntArray, right: IntArray) -> FloatArray:
         """Give the probability of outcomes -1, 0 and +1 for items by number, shape (n, 3)."""
+        self.check_unchanged()
         return davidson(self.shares(left, right), self.tie_)
 
-    def leaderboard(self, level: float = 0.95) -> Leaderboard:
-        """Give the items by rating, with intervals, records, and ranks by intervals that do not overlap."""
-        check_is_fitted(self, "ratings_")
-        ends = self.interval(level)  # once: it may be a bootstrap
-        return leaderboard(self.items_, self.ratings_, ends, overlapping_ranks(*ends), self.counts_, level)
+    def interval(
+        self,
+        level: float = 0.95,
+        *,
+        method: str | None = None,
+        n_resamples: int = RESAMPLES,
+        random_state: int = 0,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Give the ends of each rating's interval.
 
-    def resampled(self, n_resamples: int, random_state: int) -> FloatArray:
+        Parameters
+        ----------
+        level
+            Confidence of each interval, by itself.
+        method
+            "bootstrap": quantiles of the ratings of votes drawn with replacement, in order; an item that is
+            without votes in a sample is a newcomer there. A bootstrap knows only outcomes that it has seen:
+            it is too sure of items with few votes, and where every sample gives the same rating (one vote, or
+            the same one over and over) it knows nothing, and the interval is infinite. "deviation", of Glicko
+            alone and its default: the rating less and plus normal quantiles of its deviation.
+        n_resamples, random_state
+            Of "bootstrap": how often the votes are drawn; equal states give equal intervals.
+        """
+        return self.ends_and_errors(level, method, n_resamples, random_state)[0]
+
+    def rank_bounds(
+        self,
+        level: float = 0.95,
+        method: str | None = None,
+        n_resamples: int = RESAMPLES,
+        random_state: int = 0,
+    ) -> tuple[IntArray, IntArray]:
+        """Give the best and the worst rank that each item may have, all of them at once at this level.
+
+        By differences of ratings, as of the models of strengths, with errors over the samples, or those of
+        Glicko's deviations; of more than 5000 items by intervals at a level so high that they hold together.
+        """
+        return open_ranks(
+            self.ratings_, self.ends_and_errors(level, method, n_resamples, random_state)[1], level
+        )
+
+    def leaderboard(
+        self,
+        level: float = 0.95,
+        *,
+        method: str | None = None,
+        n_resamples: int = RESAMPLES,
+        random_state: int = 0,
+    ) -> Leaderboard:
+        """Give the items by rating, with intervals, the ranks that the votes leave open, and records.
+
+        Parameters
+        ----------
+        level
+            Confidence of each interval by itself, and of all ranks together.
+        method, n_resamples, random_state
+            As of `interval`.
+        """
+        check_is_fitted(self, "ratings_")
+        ends, errors = self.ends_and_errors(level, method, n_resamples, random_state)
+        ranks = open_ranks(self.ratings_, errors, level)
+        return leaderboard(self.items_, self.ratings_, ends, ranks, self.counts_, level)
+
+    def ends_and_errors(
+        self, level: float, method: str | None, n_resamples: int, random_state: int
+    ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+        """Give the intervals, and samples of the ratings' errors, or the deviations where these are known."""
+        check_is_fitted(self, "state_")
+        if method not in (None, *self.methods):
+            raise ParameterError("method", method, " or ".join(map(repr, self.methods)))
+        tail = 0.5 - 0.5 * check_level(level)
+        if (method or self.methods[0]) == "deviation":
+            return self.by_deviation(tail), self.deviations_
+        sample = self.resampled(n_resamples, random_state)
+        low, high = np.quantile(sample, [tail, 1.0 - tail], axis=0)
+        silent = np.ptp(sample, axis=0) == 0.0
+        return (np.where(silent, -np.inf, low), np.where(silent, np.inf, high)), sample
+
+    def resampled(self, n_resamples: int = RESAMPLES, random_state: int = 0) -> FloatArray:
         """Give ratings by votes drawn with replacement, kept in order: shape (n_resamples, n_items)."""
+        check_is_fitted(self, "state_")
+        self.check_unchanged()
+        if isinstance(n_resamples, bool) or not isinstance(n_resamples, numbers.Integral) or n_resamples < 2:
+            raise ParameterError("n_resamples", n_resamples, "a whole number >= 2")
         rng, played = np.random.default_rng(random_state), joined(self.history_)
-        n_votes, ratings = len(played.left), np.empty((n_resamples, len(self.known_)))
+        n_votes, ratings = len(played.left), np.empty((int(n_resamples), len(self.known_)))
         for row in ratings:
             drawn = np.bincount(rng.integers(n_votes, size=n_votes), minlength=n_votes)
             state = self.newcomers(len(self.known_))
             self.play(state, played, frozen(drawn))
-            row[:] = self.rate(state)
+            row[:] = check_finite(self.rate(state), self.known_.names)
         return ratings
 
-    def bootstrapped(
-        self, level: float, n_resamples: int, random_state: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Give quantiles of the ratings over samples of the votes."""
-        check_is_fitted(self, "state_")
-        tail = 0.5 - 0.5 * check_level(level)
-        if isinstance(n_resamples, bool) or not isinstance(n_resamples, numbers.Integral) or n_resamples < 2:
-            raise ParameterError("n_resamples", n_resamples, "a whole number >= 2")
-        low, high = np.quantile(self.resampled(int(n_resamples), random_state), [tail, 1.0 - tail], axis=0)
-        return low, high
+
+def open_ranks(ratings: FloatArray, errors: FloatArray, level: float) -> tuple[IntArray, IntArray]:
+    """Give the best and the worst rank of each item, right together at this level.
+
+    `errors` are samples of the ratings, (n_samples, n_items), or one deviation an item, independent.
+    """
+    from scipy.special import ndtri
+
+    sampled, n = errors.ndim == 2, len(ratings)
+    if n <= MOST_ITEMS:
+        return separated_ranks(ratings, np.cov(errors.T) if sampled else np.diag(errors**2), level)
+    spread = errors.std(axis=0, ddof=1) if sampled else errors
+    reach = np.where(spread > 0.0, ndtri(1.0 - 0.5 * (1.0 - level) / n) * spread, np.inf)
+    return overlapping_ranks(ratings - reach, ratings + reach)
+
+
+def check_finite(ratings: FloatArray, names: NDArray[Any]) -> FloatArray:
+    """Refuse ratings that no double can hold."""
+    if (bad := ~np.isfinite(ratings)).any():
+        item, hint = int(np.argmax(bad)), "smaller weights and advantages, and larger scales, keep it finite."
+        raise NonFiniteError(
+            "the rating", float(ratings[item]), f"item {names[item].item()!r}", int(bad.sum()), hint
+        )
+    return ratings
 
 
 def in_order(votes: Votes, times: FloatArray | None, periods: IntArray) -> Played:
@@ -270,34 +395,13 @@ def davidson(shares: FloatArray, nu: float) -> FloatArray:
     return np.stack((shares, tie, 1.0 - shares), axis=1) / (1.0 + tie)[:, None]
 
 
-def check_times(time: ArrayLike, n_rows: int) -> FloatArray | None:
-    """Give the time of each row as a number: of dates, the days since 1970; None stays None."""
+def check_times(time: ArrayLike, n_rows: int) -> tuple[FloatArray | None, str]:
+    """Give the time of each row as a number (of dates, the days since 1970), and which kind they were."""
     if time is None:
-        return None
-    times = as_numpy(time, "time")
-    check_lengths("left", n_rows, time=times)
-    if (
-        times.dtype.kind in "OUS"
-        and times.ndim == 1
-        and len(times)
-        and not isinstance(times[0], (int, float))
-    ):
-        try:
-            times = times.astype("datetime64[us]")
-        except (TypeError, ValueError) as error:
-            raise NotNumericError(
-                "time", f"row 0 is {times[0]!r}, which is no date like 2006-12-31"
-            ) from error
-    if times.dtype.kind == "M":
-        missing = np.isnat(times)
-        days = (times.astype("datetime64[us]") - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-        times = np.where(missing, np.nan, days)
-    values = check_column(times, "time")
-    if (bad := ~np.isfinite(values)).any():
-        row = int(np.argmax(bad))
-        hint = "every vote has a time, or none has."
-        raise NonFiniteError("time", float(values[row]), f"row {row}", int(bad.sum()), hint).at(row)
-    return values
+        return None, ""
+    moments = check_time(time)
+    check_lengths("left", n_rows, time=moments)
+    return days_since_1970(moments), "dates" if moments.dtype.kind == "M" else "numbers"
 
 
 def check_number(name: str, value: object, least: float, *, above: bool = False) -> None:

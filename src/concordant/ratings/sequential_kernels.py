@@ -46,8 +46,9 @@ def fide_step(games: int, elite: bool) -> float:
 def note(difference: float, outcome: int, weight: float, levels: FloatArray) -> None:
     """Add the vote to its level of the difference's size: its weight, that of a tie, and the size."""
     size = abs(difference)
-    level = min(int(size * PER_UNIT), len(levels) - 1)  # a view of the row would take twice as long
-    levels[level, 0] += weight
+    place = size * PER_UNIT  # huge or NaN, it is no whole number
+    level = int(place) if place < len(levels) else len(levels) - 1
+    levels[level, 0] += weight  # a view of the row would take twice as long
     levels[level, 1] += weight * (1 - outcome * outcome)
     levels[level, 2] += weight * size
 

@@ -70,8 +70,9 @@ class Kernel:
         [[4.0, -2.0], [-2.0, 1.0]]
         """
         left, right = pairs[:, 0], pairs[:, 1]
-        mixed = self(right, left)
-        total = self(right, right)
+        mixed, total = self(right, left), self(right, right)
+        if callable(self.name):
+            refuse_skewed(self.name, total)
         total -= mixed
         total -= mixed.T
         total += self(left, left)
@@ -86,6 +87,14 @@ def own_values(function: Callable[[FloatArray, FloatArray], Any], a: FloatArray,
     if not np.isfinite(values).all():
         raise ParameterError("kernel", function, "a function whose values are finite")
     return values
+
+
+def refuse_skewed(function: Callable[[FloatArray, FloatArray], Any], values: FloatArray) -> None:
+    """Refuse a matrix of items with themselves that shows, at a glance, that it is no kernel's."""
+    size = float(np.abs(values).max(initial=0.0))
+    skewed = not np.allclose(values, values.T, atol=1e-8 * size)
+    if skewed or values.diagonal().min(initial=0.0) < -1e-8 * size:
+        raise ParameterError("kernel", function, "symmetric and positive semidefinite")
 
 
 @dataclass(frozen=True, eq=False)

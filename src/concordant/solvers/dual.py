@@ -6,14 +6,18 @@ binary support vector machine sees are the pairs themselves, with a sign and a l
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from concordant.solvers.margin import METHODS, Method, objective
-from concordant.types import BoolArray, FloatArray, IntArray
+from concordant.solvers.margin_corner import Terms
+from concordant.types import BoolArray, FloatArray
 
 __all__ = ["DualSolution", "fit_gram"]
+
+STEPS = 100  # of libsvm, times the rows: an indefinite matrix would keep it busy for ever
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +38,6 @@ class DualSolution:
     bias: float
     value: float
     gap: float
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What the binary machine sees: row k is `sign[k]` times pair `pair[k]`, with its label and weight."""
-
-    pair: IntArray
-    sign: IntArray
-    label: IntArray
-    weight: FloatArray
 
 
 def fit_gram(
@@ -80,15 +74,19 @@ def fit_gram(
     >>> round(u, 6), round(found.bias, 6)
     (1.333333, -1.666667)
     """
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
     family = METHODS[method]
     weight = np.ones(len(gram)) if sample_weight is None else sample_weight
-    rows = rows_of(is_tie, weight, family)
+    rows = machine_rows(is_tie, weight, family)
     matrix = gram[np.ix_(rows.pair, rows.pair)]
     matrix *= rows.sign[:, None] * rows.sign
-    machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=500)
-    machine.fit(matrix, rows.label, sample_weight=rows.weight)
+    limit = int(STEPS * max(len(matrix), 10_000))
+    machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=500, max_iter=limit)
+    with warnings.catch_warnings():  # the gap tells
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(matrix, rows.label, sample_weight=rows.cost)
     dual = np.zeros(len(rows.pair))
     dual[machine.support_] = machine.dual_coef_[0]
     coef: FloatArray = np.bincount(rows.pair, weights=dual * rows.sign, minlength=len(gram)).astype(
@@ -102,21 +100,16 @@ def fit_gram(
     return DualSolution(coef, bias, value, max(value - bound, 0.0))
 
 
-def rows_of(is_tie: BoolArray, weight: FloatArray, family: Method) -> Rows:
-    """Write pairs out as rows; those of weight 0 are left out.
+def machine_rows(is_tie: BoolArray, weight: FloatArray, family: Method) -> Terms:
+    """Give the hinges that cost something as rows of a binary machine.
 
-    A difference is a row of label 1, a tie one each way round: of label -1 where the machine has a bias, else
-    of label 1. Without a bias every row stands beside its mirror image, at half its weight: the best bias is
-    then 0.
+    Without a bias every row stands beside its mirror image, at half its cost: the best bias is then 0.
     """
-    differences, ties = (np.flatnonzero(chosen & (weight > 0.0)) for chosen in (~is_tie, is_tie))
-    ties = ties if family.tie_weight else ties[:0]
-    pair = np.concatenate((differences, ties, ties))
-    sign = np.repeat([1, 1, -1], (len(differences), len(ties), len(ties)))
-    side = -1 if family.has_bias else 1
-    label = np.where(is_tie[pair], side, 1)
-    share = weight[pair] * np.where(is_tie[pair], family.tie_weight, family.difference_weight)
+    share = weight * np.where(is_tie, family.tie_weight, family.difference_weight)
+    terms = Terms.of(is_tie, share, has_bias=family.has_bias)
+    used = terms.cost > 0.0
+    rows = Terms(terms.pair[used], terms.sign[used], terms.label[used], terms.cost[used])
     if family.has_bias:
-        return Rows(pair, sign, label, share)
-    mirrored = np.r_[sign, -sign], np.r_[label, -label], 0.5 * np.r_[share, share]
-    return Rows(np.r_[pair, pair], *mirrored)
+        return rows
+    twice = np.tile(rows.pair, 2), np.append(rows.sign, -rows.sign), np.append(rows.label, -rows.label)
+    return Terms(*twice, 0.5 * np.tile(rows.cost, 2))

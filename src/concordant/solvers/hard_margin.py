@@ -150,7 +150,7 @@ def hard_margin_lp(differences: ArrayLike, y: ArrayLike) -> HardMargin:
     >>> found.w, found.mu
     (array([0.5]), 0.5)
     """
-    rows, outcome = check_pairs(differences, y)
+    rows, outcome = check_differences(differences, y)
     if not outcome.any():
         return HardMargin(np.zeros(rows.shape[1]), 1.0, 0.0, 0)
     return widest(Turned.of(rows, outcome), len(outcome))
@@ -180,7 +180,7 @@ def hard_margin_qp(differences: ArrayLike, y: ArrayLike) -> HardMargin:
     >>> round(hard_margin_lp([[3.0, 0.0], [-4.0, 2.0], [1.0, 1.0]], [1, -1, 0]).mu, 3)
     1.0
     """
-    rows, outcome = check_pairs(differences, y)
+    rows, outcome = check_differences(differences, y)
     if not outcome.any():
         return HardMargin(np.zeros(rows.shape[1]), 1.0, 0.0, 0)
     turned = Turned.of(rows, outcome)
@@ -195,7 +195,7 @@ def hard_margin_qp(differences: ArrayLike, y: ArrayLike) -> HardMargin:
     return best
 
 
-def check_pairs(differences: ArrayLike, y: ArrayLike) -> tuple[Any, IntArray]:
+def check_differences(differences: ArrayLike, y: ArrayLike) -> tuple[Any, IntArray]:
     """Give checked differences and outcomes, a tie among them."""
     rows, outcome = check_features(differences, "differences"), check_outcome(y, "y")
     check_lengths("differences", rows.shape[0], y=outcome)

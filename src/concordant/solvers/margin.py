@@ -1,4 +1,4 @@
-"""The comparison family on linear features: truncated Newton in the primal, certified by the dual.
+"""The comparison family on linear features: Newton steps in the primal, certified by the dual.
 
 With flipped differences d (right - left, turned so that right is better), g = u.d and cost C, all methods
 minimise over u, and over b where there is a bias,
@@ -10,8 +10,10 @@ minimise over u, and over b where there is a bias,
 - rank: wT = 0 and b = 0, the ranking machine; rank2: wD = 2, wT = 1 and b = 0. Their threshold is fitted.
 
 h is the hinge, its square, or (with margin 0 in place of 1) the logistic loss. A hinge is rounded over
-[0, delta], delta falling by tens until the duality gap of the hinge itself is small: no row is written twice,
-nothing of size n x n or p x n beyond the differences is held.
+[0, delta], delta falling until the duality gap of the hinge itself is small; where few enough losses sit at
+their corner, the exact optimum is tried. A step passes over the rows once, copies those that are bent (at
+first all) and factorises a matrix of their number or that of the features, whichever is less; no tie is
+written twice.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from concordant._segments import one_blas_thread
 from concordant.solvers.margin_newton import Problem, certified, cornered, look, settle
 from concordant.types import BoolArray, FloatArray
 
-__all__ = ["LOSSES", "METHODS", "MarginSolution", "Method", "fit_margin", "objective"]
+__all__ = ["LOSSES", "METHODS", "MarginSolution", "Method", "fit_margin", "objective", "problem_of"]
 
 LOSSES: Mapping[str, int] = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 COARSEST, FINEST = 2.0, 1e-9  # where rounding begins (every hinge is bent at rest), and where doubles end
@@ -117,17 +119,30 @@ def fit_margin(
     >>> found.w.round(6).tolist(), round(found.bias, 6), found.converged
     ([1.333333], -1.666667, True)
     """
+    problem = problem_of(differences, is_tie, C, method, loss, sample_weight)
+    n, p = problem.rows.shape
+    with one_blas_thread() if p <= SMALL else nullcontext():
+        if start is None and n > SAMPLE_FROM:
+            start = rough_start(problem)
+        return solve(problem, tol, max_iter, start, callback)
+
+
+def problem_of(
+    differences: FloatArray,
+    is_tie: BoolArray,
+    C: float,
+    method: str,
+    loss: str,
+    sample_weight: FloatArray | None = None,
+) -> Problem:
+    """Give the rows that cost something."""
     family = METHODS[method]
     cost = C * np.where(is_tie, family.tie_weight, family.difference_weight)
     cost = cost if sample_weight is None else cost * sample_weight
     used = cost > 0.0
     chosen = (differences, is_tie, cost) if used.all() else (differences[used], is_tie[used], cost[used])
     rows = np.ascontiguousarray(chosen[0], dtype=np.float64)
-    problem = Problem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
-    with one_blas_thread() if rows.shape[1] <= SMALL else nullcontext():
-        if start is None and len(rows) > SAMPLE_FROM:
-            start = rough_start(problem)
-        return solve(problem, tol, max_iter, start, callback)
+    return Problem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
 
 
 def rough_start(problem: Problem) -> tuple[FloatArray, float]:

@@ -18,17 +18,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError, ShapeError, UnknownNameError
-from concordant.solvers.margin import LOSSES, METHODS, MarginSolution
+from concordant.exceptions import EmptyDataError, ParameterError, UnknownNameError
+from concordant.solvers.margin import LOSSES, MarginSolution, problem_of
 from concordant.solvers.margin_newton import Problem, certified, look
-from concordant.supervision.check import check_features
-from concordant.supervision.columns import as_numpy, check_lengths
+from concordant.supervision.check import check_pairs
+from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import check_outcome
 from concordant.types import ArrayLike, BoolArray, FloatArray
 
 __all__ = ["OnlineState", "learn", "ranking", "sgd_logistic", "weights"]
 
-LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles
 FEWEST = 1_000  # steps in an epoch
 NO_BIAS = -1e-100  # a bias above this cannot be divided by
 
@@ -143,21 +142,6 @@ def check_cost(C: float) -> float:
     return float(C)
 
 
-def check_pairs(pairs: ArrayLike, n_features: int) -> FloatArray:
-    """Give finite features of both sides, (n, 2, n_features), small enough to be squared and summed."""
-    given = as_numpy(pairs, "pairs")
-    if given.ndim != 3 or given.shape[1:] != (2, n_features):
-        raise ShapeError("pairs", given.shape, f"(n, 2, {n_features}): both sides' features")
-    if not len(given):
-        raise EmptyDataError("pairs")
-    flat = np.ascontiguousarray(check_features(given.reshape(len(given), -1), "pairs"), dtype=np.float64)
-    if (large := np.abs(flat) > LARGEST).any():
-        first, hint = np.argwhere(large)[0], "rescale the features."
-        where = f"row {first[0]}, column {first[1]}"
-        raise NonFiniteError("pairs", float(flat[large][0]), where, int(large.sum()), hint)
-    return flat.reshape(given.shape)
-
-
 def weights(state: OnlineState) -> tuple[FloatArray, float]:
     """Weights w in the features' own units, and the bias b."""
     return state.average[:-1].copy(), float(state.average[-1])
@@ -201,7 +185,9 @@ def sgd_logistic(
     """
     from concordant.solvers.online_kernels import walk
 
-    problem = problem_of(differences, is_tie, check_cost(C), method, sample_weight)
+    problem = problem_of(differences, is_tie, check_cost(C), method, "logistic", sample_weight)
+    if not len(problem.cost):
+        raise EmptyDataError("differences")
     n, p = problem.rows.shape
     total, rng = float(problem.cost.sum()), np.random.default_rng(seed)
     shares, steps, passes = n * problem.cost / total, np.zeros((3, p + 1)), math.ceil(FEWEST / n)
@@ -216,20 +202,6 @@ def sgd_logistic(
         if settled:
             return replace(best, n_iter=epoch + 1, converged=True)
     return best
-
-
-def problem_of(
-    differences: FloatArray, is_tie: BoolArray, C: float, method: str, sample_weight: FloatArray | None
-) -> Problem:
-    """Give the rows that cost something."""
-    family = METHODS[method]
-    cost = C * np.where(is_tie, family.tie_weight, family.difference_weight)
-    cost = cost if sample_weight is None else cost * sample_weight
-    used = cost > 0.0
-    if not used.any():
-        raise EmptyDataError("differences")
-    rows = np.ascontiguousarray(differences[used], dtype=np.float64)
-    return Problem(rows, is_tie[used], cost[used], family.has_bias, LOSSES["logistic"])
 
 
 def solution(problem: Problem, joint: FloatArray, n_iter: int) -> MarginSolution:

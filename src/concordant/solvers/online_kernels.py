@@ -9,7 +9,6 @@ import numpy as np
 
 from concordant._segments import vector_kernel
 from concordant.solvers.margin_kernels import dot, loss_at
-from concordant.solvers.online import NO_BIAS
 
 __all__ = ["BINS", "learn_pairs", "walk"]
 
@@ -110,17 +109,14 @@ def follow(inverse: Any, widest: Any, current: Any, average: Any) -> None:
 
 @vector_kernel
 def record(row: Any, tie: bool, time: int, average: Any, history: Any) -> None:
-    """Enter a pair's decision, by the average weights before they see it, in the histogram of its kind."""
-    p = len(row)
-    decision = dot(row, average[:p])
-    if average[p] < NO_BIAS:
-        decision /= -average[p]
+    """Enter a pair's score, by the average weights before they see it, in the histogram of its kind."""
+    score = dot(row, average[: len(row)])
     if tie:
-        decision = abs(decision)
-    place = int(min(max(BINS / 2 + FINENESS * math.asinh(decision), 0.0), BINS - 1.0))
+        score = abs(score)
+    place = int(min(max(BINS / 2 + FINENESS * math.asinh(score), 0.0), BINS - 1.0))
     weight, kind = float(time) * float(time), 1 if tie else 0
     history[kind, 0, place] += weight
-    history[kind, 1, place] += weight * decision
+    history[kind, 1, place] += weight * score
 
 
 @vector_kernel

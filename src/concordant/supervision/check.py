@@ -11,7 +11,7 @@ from concordant.supervision.columns import as_numpy, check_grades, check_lengths
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["check", "check_features", "check_pairs"]
+__all__ = ["check", "check_features", "check_pairs", "refuse_large"]
 
 LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles
 
@@ -47,12 +47,17 @@ def check_pairs(pairs: ArrayLike, n_features: int | None = None) -> FloatArray:
     if not len(given):
         raise EmptyDataError("pairs")
     flat = np.ascontiguousarray(check_features(given.reshape(len(given), -1), "pairs"), dtype=np.float64)
-    if flat.size and max(flat.max(), -flat.min()) > LARGEST:
-        large = np.abs(flat) > LARGEST
+    refuse_large(flat, "pairs")
+    return flat.reshape(given.shape)
+
+
+def refuse_large(matrix: FloatArray, name: str) -> None:
+    """Refuse numbers whose squares would overflow."""
+    if matrix.size and max(matrix.max(), -matrix.min()) > LARGEST:
+        large = np.abs(matrix) > LARGEST
         (row, column), hint = np.argwhere(large)[0], "rescale the features."
         where = f"row {row}, column {column}"
-        raise NonFiniteError("pairs", float(flat[large][0]), where, int(large.sum()), hint)
-    return flat.reshape(given.shape)
+        raise NonFiniteError(name, float(matrix[large][0]), where, int(large.sum()), hint)
 
 
 def refuse_non_finite(matrix: Any, name: str) -> None:

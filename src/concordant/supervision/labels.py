@@ -42,6 +42,9 @@ def check_whole(values: ArrayLike, name: str, least: int, most: int, hint: str) 
 
 def check_outcome(values: ArrayLike, name: str = "outcome") -> IntArray:
     """One of -1 (the left is better), 0 (no difference), 1 (the right is better) per pair."""
+    if getattr(values, "dtype", None) == np.bool_:
+        hint = "-1: the left is better, 1: the right is better, 0: no difference."
+        raise LabelError(f"{name} is true or false, which says nothing of ties", hint)
     outcome = check_column(values, name)
     known = (outcome == -1) | (outcome == 0) | (outcome == 1)
     if (bad := np.flatnonzero(~known)).size:

@@ -1,0 +1,48 @@
+"""Calibration of a machine: decisions of pairs that were held out, in the machine's own unit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from concordant.comparer.calibration import OutcomeCurve, fit_curve, held_out_decisions
+from concordant.comparer.machine import Machine, decisions, train
+from concordant.comparer.recipe import Recipe
+from concordant.comparer.scaling import Scaling
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["calibrated"]
+
+
+def calibrated(
+    pairs: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    recipe: Recipe,
+    fitted: tuple[Scaling, Machine],
+    n_folds: int,
+) -> OutcomeCurve:
+    """Fit the curve to decisions of pairs that were held out.
+
+    Machines of different folds measure in different units (of their thresholds, where they have one): their
+    decisions are brought to that of the fitted machine by the root mean square on the pairs that each was
+    trained on. Weights are scaled to a mean of 1, so that the curve's prior stays one pair.
+    """
+    size = spread(decisions(*fitted, pairs), weight)
+
+    def decide(trained: IntArray, held: IntArray) -> FloatArray:
+        if not weight[trained].any():
+            return np.zeros(len(held))
+        model = train(pairs[trained], y[trained], weight[trained], recipe)
+        own = spread(decisions(*model, pairs[trained]), weight[trained])
+        return decisions(*model, pairs[held]) * (size / own if own > 0.0 else 1.0)
+
+    given = held_out_decisions(decide, y, n_folds, recipe.seed)
+    return fit_curve(given, y, weight * (np.count_nonzero(weight) / weight.sum()))
+
+
+def spread(decision: FloatArray, weight: FloatArray) -> float:
+    """Root mean square, of any size."""
+    largest = float(np.abs(decision).max(initial=0.0))
+    if not largest > 0.0:
+        return 0.0
+    return largest * float(np.sqrt(np.average((decision / largest) ** 2, weights=weight)))
