@@ -10,7 +10,6 @@ from concordant.exceptions import (
     EmptyDataError,
     LabelError,
     LengthMismatchError,
-    NonFiniteError,
     ParameterError,
     ShapeError,
 )
@@ -127,7 +126,9 @@ def test_bad_input():
     votes = ["a", "b"], ["b", "c"], [-1, 0]
     for options, error in (
         ({"time": [1]}, LengthMismatchError),
-        ({"time": [1, np.nan]}, NonFiniteError),
+        ({"time": [1, np.nan]}, LabelError),
+        ({"time": ["20060101", "20060102"]}, LabelError),
+        ({"initial": "high"}, ParameterError),
         ({"first": "white"}, ParameterError),
         ({"first": [True]}, ShapeError),
         ({"first": [1, 0]}, ParameterError),

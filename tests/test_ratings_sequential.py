@@ -18,13 +18,12 @@ from concordant.exceptions import (
     LabelError,
     LengthMismatchError,
     NonFiniteError,
-    NotNumericError,
     ParameterError,
     UnknownNameError,
 )
 from concordant.ratings.elo import Elo
 from concordant.ratings.glicko import Glicko
-from concordant.ratings.sequential import davidson, fit_tie
+from concordant.ratings.sequential import davidson, fit_tie, open_ranks
 
 game = st.tuples(st.integers(0, 5), st.integers(0, 4), st.sampled_from([-1, 0, 1])).map(
     lambda g: (g[0], g[1] + (g[1] >= g[0]), g[2])
@@ -126,11 +125,19 @@ def test_glicko_of_the_paper():
     assert model.deviations_[order[0]] == pytest.approx(151.4, abs=0.05)
 
 
-def test_published_glicko_is_elo():
-    """Where the deviation is put back after every game, the ratings move by the same K for ever."""
+def test_glicko_with_its_deviation_held():
+    """Where the floor is the first deviation, every game is learned as if it were both players' first."""
     left, right, outcome = random_games(300)
     model = Glicko(deviation=200.0, floor=200.0).fit(left, right, outcome)
+    q = math.log(10) / 400
+    g = 1 / math.sqrt(1 + 3 * (q * 200 / math.pi) ** 2)
+    ratings = np.full(6, 1500.0)
+    for a, b, won in zip(left, right, 0.5 - 0.5 * outcome, strict=True):
+        share = 1 / (1 + 10 ** (-g * (ratings[a] - ratings[b]) / 400))
+        step = q * g * (won - share) / (1 / 200**2 + (q * g) ** 2 * share * (1 - share))
+        ratings[[a, b]] += step, -step
     assert (model.deviations_ == 200.0).all()
+    assert model.ratings_ == pytest.approx(ratings, rel=1e-12)
 
 
 def check_continues(model, left, right, outcome, times, cut):
@@ -238,6 +245,67 @@ def test_huge_differences_stay_finite(model):
     assert np.isfinite(extreme.predict_proba(["a"], ["b"])).all()
 
 
+@pytest.mark.parametrize(
+    ("model", "weights"),
+    [
+        (Elo(), [1e20, 1.0]),
+        (Elo("fide"), [1e20, 1.0]),
+        (Elo(advantage=1e300), None),
+        (Elo(k=1e200), None),
+        (Elo(scale=1e-20), None),
+        (Glicko(advantage=1e200), None),
+        (Glicko(), [1e20, 1.0]),
+    ],
+    ids=str,
+)
+def test_no_size_is_too_large(model, weights):
+    """A difference beyond all levels belongs to the last: no vote is lost, nothing is written elsewhere."""
+    votes = ["a", "b"], ["b", "a"], [-1, -1]
+    fitted = clone(model).fit(*votes, sample_weight=weights)
+    for _ in range(50):
+        fitted.update(*votes)
+    assert fitted.state_.levels[:, 0].sum() == pytest.approx(100 + sum(weights or [1, 1]))
+    assert (fitted.state_.levels >= 0.0).all()
+    assert np.isfinite(fitted.ratings_).all()
+    assert fitted.predict_proba(["a"], ["b"]).sum() == pytest.approx(1.0)
+
+
+def test_ratings_that_no_double_holds_are_refused():
+    many = np.zeros(100, dtype=int), np.ones(100, dtype=int), np.tile([-1, 1], 50)
+    with pytest.raises(ParameterError, match="sample_weight"):
+        Elo(1e-9).fit(*many, sample_weight=[1e307] * 100)
+    with pytest.raises(NonFiniteError, match=r"the rating is .* at item"):
+        Elo().fit(*many, sample_weight=[1e308] * 100)
+    with pytest.raises(NonFiniteError, match="the rating is nan at item 'a'"):
+        Elo(scale=1e-320).fit(["a"], ["b"], [-1])
+    known = Elo().fit(["a"], ["b"], [-1])
+    with pytest.raises(NonFiniteError):
+        known.update(["a"], ["b"], [1], sample_weight=[1e308])
+    assert known.ratings_.tolist() == [1516.0, 1484.0]  # as before
+    assert len(known.history_) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [(Elo(16.0), {"k": "fide"}), (Elo("fide"), {"k": 5.0}), (Elo(), {"k": -5}), (Glicko(), {"floor": 40.0})],
+    ids=str,
+)
+def test_updates_ask_for_the_fitted_parameters(model, change):
+    left, right, outcome = random_games(30)
+    model = clone(model).fit(left, right, outcome)
+    (name,), before, kept = change, model.ratings_.tolist(), getattr(model, next(iter(change)))
+    model.set_params(**change)
+    for call in (
+        lambda: model.update(left, right, outcome),
+        lambda: model.predict(left, right),
+        lambda: model.interval(method="bootstrap", n_resamples=5),
+    ):
+        with pytest.raises(ParameterError, match=rf"{name}=.* fit again"):
+            call()
+    assert model.ratings_.tolist() == before
+    model.set_params(**{name: kept}).update(left, right, outcome)
+
+
 def test_intervals():
     left, right, outcome = random_games(400)
     model = Glicko().fit(left, right, outcome)
@@ -254,6 +322,88 @@ def test_intervals():
         assert low.tolist() == again.tolist()
     one = elo.resampled(2000, random_state=3)
     assert one.mean(axis=0) == pytest.approx(elo.ratings_, abs=25.0)
+
+
+@pytest.mark.parametrize("model", [Elo(), Elo("fide"), Glicko()], ids=str)
+def test_a_bootstrap_of_one_outcome_knows_nothing(model):
+    for votes in ((["a"], ["b"], [-1]), (["a"] * 9, ["b"] * 9, [-1] * 9), (["a"] * 9, ["b"] * 9, [0] * 9)):
+        low, high = clone(model).fit(*votes).interval(method="bootstrap", n_resamples=20)
+        assert low.tolist() == [-math.inf, -math.inf]
+        assert high.tolist() == [math.inf, math.inf]
+    board = clone(model).fit(["a"] * 9, ["b"] * 9, [-1] * 9).leaderboard(method="bootstrap", n_resamples=20)
+    assert [(row.best_rank, row.worst_rank) for row in board] == [(1, 2), (1, 2)]
+    assert "inf" in str(board)
+
+
+def test_counts_of_resamples():
+    left, right, outcome = random_games(60)
+    for model in (Elo().fit(left, right, outcome), Glicko().fit(left, right, outcome)):
+        ends = model.interval(method="bootstrap", n_resamples=np.int32(7), random_state=2)
+        assert (
+            np.array(ends).tolist()
+            == np.array(model.interval(0.95, method="bootstrap", n_resamples=7, random_state=2)).tolist()
+        )
+        assert model.resampled().shape == (500, 6)
+        board = model.leaderboard(0.95, method="bootstrap", n_resamples=7, random_state=2)
+        rows = sorted(board, key=lambda row: row.item)
+        assert [row.low for row in rows] == ends[0].tolist()
+        for wrong in (1, 2.5, True, "9"):
+            with pytest.raises(ParameterError, match="n_resamples"):
+                model.leaderboard(method="bootstrap", n_resamples=wrong)
+
+
+def check_ranks(bounds, truth):
+    """Tell whether the true rank of every item is among those left open."""
+    best, worst = bounds
+    rank = np.argsort(np.argsort(-truth)) + 1
+    return bool(((best <= rank) & (rank <= worst)).all())
+
+
+def foretold_games(truth, n, rng):
+    left = rng.integers(len(truth), size=n)
+    right = (left + rng.integers(1, len(truth), size=n)) % len(truth)
+    share = 1 / (1 + 10 ** ((truth[right] - truth[left]) / 400))
+    return left, right, np.where(rng.random(n) < share, -1, 1)
+
+
+def test_coverage():
+    """Of games that the model itself makes: intervals beside the level of all items, which no game tells."""
+    rng, inside, together, bounds = np.random.default_rng(5), [], [], []
+    for _ in range(60):
+        truth = rng.normal(1500.0, 200.0, 10)
+        model = Glicko(deviation=200.0, c=0.0).fit(*foretold_games(truth, 400, rng))
+        low, high = model.interval(0.9)
+        level = truth - truth.mean() + model.ratings_.mean()
+        inside.append((low <= level) & (level <= high))
+        bounds.append(model.rank_bounds(0.9))
+        together.append(check_ranks(bounds[-1], truth))
+    assert 0.85 < np.mean(inside) < 0.95
+    assert np.mean(together) > 0.85
+    assert np.mean([worst - best for best, worst in bounds]) < 7.0  # of 9: something is shown
+
+
+def test_coverage_of_the_bootstrap():
+    """Elo's intervals hold the mean of its ratings over repetitions of the same games."""
+    rng, truth = np.random.default_rng(6), np.linspace(1350.0, 1650.0, 6)
+    fits = [Elo(12.0).fit(*foretold_games(truth, 400, rng)) for _ in range(200)]
+    centre = np.mean([model.ratings_ for model in fits], axis=0)
+    ends = [model.interval(0.9, n_resamples=200) for model in fits[:40]]
+    inside = np.mean([(low <= centre) & (centre <= high) for low, high in ends])
+    assert 0.8 < inside < 0.96
+    wrong = [not check_ranks(model.rank_bounds(0.9, n_resamples=200), truth) for model in fits[:40]]
+    assert np.mean(wrong) < 0.15
+
+
+def test_ranks_of_very_many_items():
+    """Beyond what a matrix of all pairs can hold: as many statements as intervals at the corrected level."""
+    ratings = np.arange(6000.0)
+    sure, unsure = np.full(6000, 0.01), np.full(6000, 100.0)
+    assert open_ranks(ratings, sure, 0.95)[0].tolist() == list(range(6000, 0, -1))
+    best, worst = open_ranks(ratings, unsure, 0.95)
+    assert (best[-1], worst[0]) == (1, 6000)
+    assert best[0] > 4000
+    silent = np.repeat(ratings[None], 3, axis=0)
+    assert open_ranks(ratings, silent, 0.95)[0].tolist() == [1] * 6000
 
 
 def test_board_and_components():
@@ -291,9 +441,13 @@ def test_bad_votes():
         ((["a"], ["b"], [2]), {}, LabelError),
         ((["a"], ["a"], [0]), {}, LabelError),
         ((["a"], ["b"], [0]), {"time": [1, 2]}, LengthMismatchError),
-        ((["a"], ["b"], [0]), {"time": [math.nan]}, NonFiniteError),
-        ((["a"], ["b"], [0]), {"time": [np.datetime64("NaT")]}, NonFiniteError),
-        ((["a"], ["b"], [0]), {"time": ["soon"]}, NotNumericError),
+        ((["a"], ["b"], [0]), {"time": [math.nan]}, LabelError),
+        ((["a"], ["b"], [0]), {"time": [np.datetime64("NaT")]}, LabelError),
+        ((["a"], ["b"], [0]), {"time": ["soon"]}, LabelError),
+        ((["a"], ["b"], [0]), {"time": ["20060501"]}, LabelError),
+        ((["a"], ["b"], [0]), {"time": [True]}, LabelError),
+        ((["a"], ["b"], [0]), {"time": [dt.datetime(2006, 5, 1, tzinfo=dt.UTC)]}, LabelError),
+        ((["a", "a"], ["b", "b"], [0, 0]), {"time": [np.datetime64("2006-05-01"), 5]}, LabelError),
         ((["a"], ["b"], [0]), {"sample_weight": [-1]}, NonFiniteError),
     ):
         with pytest.raises(error):
@@ -303,6 +457,8 @@ def test_bad_votes():
     dated = Elo().fit(["a"], ["b"], [0], time=[dt.date(2006, 5, 1)])
     with pytest.raises(LabelError, match="before"):
         dated.update(["a"], ["b"], [0], time=[dt.date(2006, 4, 30)])
+    with pytest.raises(LabelError, match="numbers, and of the votes so far it held dates"):
+        dated.update(["a"], ["b"], [0], time=[20_000])
     with pytest.raises(UnknownNameError):
         model.predict_proba(["a"], ["z"])
     with pytest.raises(NotFittedError):

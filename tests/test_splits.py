@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from concordant.exceptions import (
 )
 
 SHARES = st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4)
+ZONED = [datetime(2001, 5, 1, tzinfo=UTC)]
 DAYS = np.array(["2001-01-31", "2001-05-01", "2001-04-30", "2000-12-31"], dtype="datetime64[D]")
 
 
@@ -140,6 +142,22 @@ def test_calendars(time, start):
         (lambda: TimeShares(time=[pd.NaT, pd.Timestamp("2001-05-01")]), LabelError, "row 0"),
         (lambda: TimeShares(time=[datetime(2001, 5, 1, tzinfo=UTC)]), LabelError, "without a time zone"),
         (lambda: TimeShares(time=[True, False]), LabelError, "neither numbers nor dates"),
+        (lambda: TimeShares(time=[1, True]), LabelError, "row 0 is a number, row 1 is True"),
+        (
+            lambda: TimeShares(time=[np.datetime64("2001-05-01"), 5]),
+            LabelError,
+            "row 0 is a date, row 1 is 5",
+        ),
+        (lambda: TimeShares(time=["2001-05-01", 5]), LabelError, "row 0 is a text, row 1 is 5"),
+        (lambda: TimeShares(time=["20010501", "20010502"]), LabelError, "row 0, which is no date"),
+        (lambda: TimeShares(time=pd.Series(ZONED)), LabelError, "time zone"),
+        (lambda: TimeShares(time=pl.Series(ZONED)), LabelError, "time zone"),
+        (lambda: TimeShares(time=pa.array(ZONED)), LabelError, "time zone"),
+        (lambda: TimeShares(time=[10**400, 1]), LabelError, "no double"),
+        (lambda: TimeShares(time=[1j, 2j]), LabelError, "neither numbers nor dates"),
+        (lambda: between(DAYS, "20010502"), ParameterError, "a date"),
+        (lambda: between(DAYS, datetime(2001, 5, 1, tzinfo=UTC)), ParameterError, "a date"),
+        (lambda: between([1, 2], True), ParameterError, "a finite number"),
         (lambda: TimeShares(time=[[1, 2]]), ShapeError, "one moment per row"),
         (lambda: TimeShares(time=[1, 2]).split(np.zeros(3)), LengthMismatchError, "time has 2"),
         (lambda: TimeShares().split(np.zeros(1)), LabelError, "no row to train on"),

@@ -90,11 +90,25 @@ class Counts:
     @cached_property
     def connected(self) -> bool:
         """Whether all items are one component; usually seen from pairs in which each side won."""
-        from concordant.ratings.kernels import mutually_connected
+        return self.joined(mutual=True)[0] == 1 or len(self.components()) == 1
 
-        first, second, cells = frozen(self.first), frozen(self.second), frozen(self.cells)
-        at_once = mutually_connected(first, second, cells, np.arange(self.n_items))
-        return bool(at_once) or len(self.components()) == 1
+    @cached_property
+    def parts(self) -> IntArray:
+        """Number of the part that each item is in, from 0: items that met, if through others, share one."""
+        n_parts, parent = self.joined(mutual=False)
+        if n_parts == 1:
+            return np.zeros(self.n_items, dtype=np.int64)
+        while (parent != parent[parent]).any():
+            parent = parent[parent]
+        return np.unique(parent, return_inverse=True)[1].astype(np.int64)
+
+    def joined(self, *, mutual: bool) -> tuple[int, IntArray]:
+        """Give the number of parts that pairs leave, and for each item another one nearer to its root."""
+        from concordant.ratings.kernels import join_pairs
+
+        parent = np.arange(self.n_items)
+        columns = (frozen(column) for column in (self.first, self.second, self.cells))
+        return int(join_pairs(*columns, mutual, parent)), parent
 
     def components(self) -> list[IntArray]:
         """Items by strongly connected component of "won against", largest first.
@@ -119,18 +133,21 @@ class Counts:
 
 def by_table(votes: Votes, *, sided: bool) -> tuple[IntArray, IntArray, FloatArray]:
     """Count in a full table of pairs."""
-    from concordant.ratings.kernels import count_votes
+    from concordant.ratings.kernels import count_votes, filled_pairs
 
     n_items = len(votes.items)
-    table = np.zeros(3 * n_items**2)
+    small = votes.weights is None and len(votes) < np.iinfo(np.int32).max
+    table = np.zeros(3 * n_items**2, dtype=np.int32 if small else np.float64)
     weights = np.zeros(0) if votes.weights is None else np.ascontiguousarray(votes.weights)
     columns = (votes.left, votes.right, votes.outcome)
     left, right, outcome = (frozen(np.ascontiguousarray(column, dtype=np.int64)) for column in columns)
     # Read-only: one compiled version serves all callers.
     count_votes(left, right, outcome, frozen(weights), n_items, sided, table)
-    cells = table.reshape(-1, 3)
-    rows = np.flatnonzero(cells[:, 0] + cells[:, 1] + cells[:, 2])
-    return rows // n_items, rows % n_items, cells[rows]
+    nothing = np.empty(0, dtype=np.int64)
+    n_pairs = filled_pairs(table, n_items, nothing, nothing, np.empty((0, 3)))
+    first, second, cells = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64), np.empty((n_pairs, 3))
+    filled_pairs(table, n_items, first, second, cells)
+    return first, second, cells
 
 
 def by_sorting(

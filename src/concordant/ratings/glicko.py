@@ -150,9 +150,10 @@ class Glicko(SequentialModel):
         shares: FloatArray = expit(POINT * trust * difference)
         return shares
 
-    def by_deviation(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Give the rating less and plus normal quantiles of its deviation."""
+    def by_deviation(self, tail: float) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+        """Give the ratings less and plus normal quantiles of their deviations, and these."""
         from scipy.special import ndtri
 
-        reach = ndtri(1.0 - tail) * self.deviations_
-        return self.ratings_ - reach, self.ratings_ + reach
+        deviations = self.deviations_
+        reach = ndtri(1.0 - tail) * deviations
+        return (self.ratings_ - reach, self.ratings_ + reach), deviations

@@ -8,34 +8,43 @@ import numpy as np
 
 from concordant.exceptions import ParameterError
 from concordant.ratings.counts import Counts
-from concordant.ratings.likelihood import Likelihood, Point, maximise, solved, symmetric
+from concordant.ratings.likelihood import Likelihood, Point, maximise, symmetric
+from concordant.ratings.leaderboard import overlapping_ranks
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from concordant.ratings.strength import StrengthModel
 
-__all__ = ["bootstrap", "covariance", "normal_interval", "separated_ranks"]
+__all__ = [
+    "MOST_ITEMS",
+    "bootstrap",
+    "covariance",
+    "drawn_interval",
+    "drawn_ranks",
+    "normal_interval",
+    "separated_ranks",
+]
 
 MOST_ITEMS = 5000  # of a full covariance matrix: 200 MB
+MOST_DRAWS = 2**53  # votes of a resample
 WEAKEST = 1e-3  # alpha of a resample, which may not be connected
 
 
 def covariance(likelihood: Likelihood, point: Point, raw: Counts | None = None) -> FloatArray:
-    """Give the covariance of the ratings' errors: inverse information, of ratings with mean 0.
+    """Give the covariance of the errors: inverse information, of ratings with mean 0, then of the rest of x.
 
     With `raw`, the votes as they were cast, the sandwich: inverse information around the sum of the squared
     derivatives of each vote. It does not suppose that the model is right.
     """
-    n = likelihood.counts.n_items
-    if n > MOST_ITEMS:
+    if len(point.x) > MOST_ITEMS + 2:
         raise ParameterError("method", "information", f'"bootstrap" for more than {MOST_ITEMS} items')
-    inverse = solved(point.grounded(), np.eye(len(point.x)))
+    inverse = point.inverse(means=raw is None)
     if raw is not None:
         inverse = inverse @ squares(likelihood, point, raw) @ inverse
-    block = inverse[:n, :n]
-    centred = block - block.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    half: FloatArray = 0.5 * (centred + centred.T)
+    n = likelihood.counts.n_items
+    inverse[:n] -= inverse[:n].mean(axis=0)
+    inverse[:, :n] -= inverse[:, :n].mean(axis=1, keepdims=True)
+    half: FloatArray = 0.5 * (inverse + inverse.T)
     return half
 
 
@@ -65,19 +74,55 @@ def normal_interval(ratings: FloatArray, errors: FloatArray, level: float) -> tu
 
 
 def bootstrap(model: StrengthModel, n_resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Give ratings of votes drawn again, as many as there are, from those that there are."""
+    """Give ratings of votes drawn again, as many as there are, from those that there are.
+
+    Without any weight there is nothing to draw, and each is the ratings themselves.
+    """
     counts = model.counts_
-    total = float(counts.cells.sum())
+    heaviest = float(counts.cells.max(initial=0.0))
+    if heaviest == 0.0:
+        return np.tile(model.ratings_, (n_resamples, 1))
+    shares = counts.cells.ravel() / heaviest
+    total, shares = float(counts.cells.sum()), shares / shares.sum()
+    if total > MOST_DRAWS:
+        allowed = f"of a sum up to {MOST_DRAWS:g} for a bootstrap, which draws as many votes"
+        raise ParameterError("sample_weight", f"with sum {total:g}", allowed)
     draws = max(1, round(total))
-    cells = counts.cells.ravel()
     ratings = np.empty((n_resamples, counts.n_items))
     for k in range(n_resamples):
-        drawn = rng.multinomial(draws, cells / total).reshape(-1, 3) * np.float64(total / draws)
+        drawn = rng.multinomial(draws, shares).reshape(-1, 3) * np.float64(total / draws)
         likelihood = model.likelihood(counts.with_cells(drawn), max(model.alpha, WEAKEST))
         found = maximise(likelihood, model.start(likelihood, fresh=False), 1e-6, model.max_iter)
-        ratings[k] = likelihood.parts(found.point.x)[0]
+        ratings[k] = likelihood.parts(found.x)[0]
     centred: FloatArray = ratings - ratings.mean(axis=1, keepdims=True)
     return centred
+
+
+def drawn_interval(drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Give quantiles of resampled ratings; where all are equal, minus and plus infinity.
+
+    Resamples hold only outcomes that were seen: from a single vote, or from votes that all say the same of
+    one pair, they say nothing.
+    """
+    low, high = np.quantile(drawn, [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0)
+    flat = np.ptp(drawn, axis=0) == 0.0
+    return np.where(flat, -np.inf, low), np.where(flat, np.inf, high)
+
+
+def drawn_ranks(ratings: FloatArray, drawn: FloatArray, level: float) -> tuple[IntArray, IntArray]:
+    """Give the best and the worst rank of each item, by the spread of resampled ratings.
+
+    Of up to 5,000 items by differences, as `separated_ranks` does. Of more by normal intervals that do not
+    overlap, each at so high a level that all of them hold together (Bonferroni): wider, and still right.
+    """
+    from scipy.stats import norm
+
+    n = len(ratings)
+    if n <= MOST_ITEMS:
+        return separated_ranks(ratings, np.cov(drawn, rowvar=False).reshape(n, n), level)
+    spread = drawn.std(axis=0, ddof=1)
+    width = np.where(spread > 0.0, norm.isf((1.0 - level) / (2.0 * n)) * spread, np.inf)
+    return overlapping_ranks(ratings - width, ratings + width)
 
 
 def separated_ranks(ratings: FloatArray, errors: FloatArray, level: float) -> tuple[IntArray, IntArray]:

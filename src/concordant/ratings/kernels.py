@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from concordant._segments import kernel
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["count_votes", "davidson", "laplacian_times", "mutually_connected", "rao_kupper"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["count_votes", "davidson", "filled_pairs", "join_pairs", "laplacian_times", "rao_kupper"]
 
 
 @kernel
@@ -18,7 +22,7 @@ def count_votes(
     weights: FloatArray,
     n_items: int,
     sided: bool,
-    table: FloatArray,
+    table: NDArray[Any],
 ) -> None:
     """Add each vote to table[(i * n_items + j) * 3 + outcome + 1]; unless `sided`, i < j.
 
@@ -26,18 +30,46 @@ def count_votes(
     """
     weighted = len(weights) > 0
     for k in range(len(left)):
-        i, j, result = left[k], right[k], outcome[k]
-        if i > j and not sided:
-            i, j, result = j, i, -result
-        table[(i * n_items + j) * 3 + result + 1] += weights[k] if weighted else 1.0
+        i, j = left[k], right[k]
+        turn = -1 if i > j and not sided else 1  # chosen, not jumped to: who stands left is a coin's throw
+        first, second = (min(i, j), max(i, j)) if not sided else (i, j)
+        place = (first * n_items + second) * 3 + turn * outcome[k] + 1
+        if weighted:
+            table[place] += weights[k]
+        else:
+            table[place] += 1
 
 
 @kernel
-def mutually_connected(first: IntArray, second: IntArray, cells: FloatArray, parent: IntArray) -> bool:
-    """Tell whether pairs in which each side won or tied connect all items; `parent` is 0, 1, 2, ..."""
+def filled_pairs(
+    table: NDArray[Any], n_items: int, first: IntArray, second: IntArray, cells: FloatArray
+) -> int:
+    """Copy the pairs with votes out of such a table, and count them; arrays of no length are only counted."""
+    found, place = 0, 0
+    for i in range(n_items):
+        for j in range(n_items):
+            if table[place] + table[place + 1] + table[place + 2] > 0:
+                if len(first) > 0:
+                    first[found], second[found] = i, j
+                    for result in range(3):
+                        cells[found, result] = table[place + result]
+                found += 1
+            place += 3
+    return found
+
+
+@kernel
+def join_pairs(
+    first: IntArray, second: IntArray, cells: FloatArray, mutual: bool, parent: IntArray
+) -> int:
+    """Join items that met, or if `mutual` that both won or tied, and count the parts that are left.
+
+    `parent` begins as 0, 1, 2, ... and ends as a forest, one root a part. It stops at one part.
+    """
     parts = len(parent)
     for e in range(len(first)):
-        if cells[e, 1] > 0.0 or (cells[e, 0] > 0.0 and cells[e, 2] > 0.0):
+        won, lost = cells[e, 0] > 0.0, cells[e, 2] > 0.0
+        if cells[e, 1] > 0.0 or (won and lost) or ((won or lost) and not mutual):
             i, j = first[e], second[e]
             while parent[i] != i:
                 parent[i] = parent[parent[i]]
@@ -49,8 +81,8 @@ def mutually_connected(first: IntArray, second: IntArray, cells: FloatArray, par
                 parent[i] = j
                 parts -= 1
                 if parts == 1:
-                    return True
-    return parts <= 1
+                    break
+    return parts
 
 
 @kernel
@@ -62,23 +94,25 @@ def add_pair(
     cross: float,
     tie_slope: float,
     tie_bend: float,
+    bordered: bool,
     sums: FloatArray,
     nodes: FloatArray,
 ) -> None:
     """Add one pair's derivatives to the sums, which `davidson` explains."""
-    sums[1] += slope
-    sums[2] += tie_slope
-    sums[3] += bend
-    sums[4] += cross
-    sums[5] += tie_bend
     nodes[i, 0] += slope
     nodes[i, 1] += bend
-    nodes[i, 2] += bend
-    nodes[i, 3] += cross
     nodes[j, 0] -= slope
     nodes[j, 1] += bend
-    nodes[j, 2] -= bend
-    nodes[j, 3] -= cross
+    if bordered:
+        sums[1] += slope
+        sums[2] += tie_slope
+        sums[3] += bend
+        sums[4] += cross
+        sums[5] += tie_bend
+        nodes[i, 2] += bend
+        nodes[i, 3] += cross
+        nodes[j, 2] -= bend
+        nodes[j, 3] -= cross
 
 
 @kernel
@@ -105,6 +139,8 @@ def davidson(
     advantage: float,
     tie: float,
     far: bool,
+    valued: bool,
+    bordered: bool,
     sums: FloatArray,
     nodes: FloatArray,
     curvature: FloatArray,
@@ -116,7 +152,8 @@ def davidson(
     side's. `sums`: the value, its derivatives by advantage and tie, then minus the second ones: advantage
     twice, both, tie twice. `nodes`: for each item the derivative by its log-strength, then minus the second
     ones: twice, with advantage, with tie. `curvature`: for each pair minus the second derivative by the
-    difference of the log-strengths.
+    difference of the log-strengths. The value only if `valued` (logarithms take longest), what is about
+    advantage and tie only if `bordered`. No probability is taken from 1: so near 1 none is lost.
     """
     nu, boost = math.exp(tie), 1.0 if far else math.exp(advantage)
     sums[:] = 0.0
@@ -128,13 +165,16 @@ def davidson(
         x, votes = x * boost, wins + ties + losses
         scale = 1.0 / (x * x + y * y + nu * x * y)
         p, q, level = x * x * scale, y * y * scale, nu * x * y * scale
-        sums[0] += votes * math.log(scale) + (wins + wins + ties) * log_x + (losses + losses + ties) * log_y
-        if ties > 0.0:
-            sums[0] += ties * tie
-        slope, lead = 0.5 * (wins - losses - votes * (p - q)), p - q
-        curvature[e] = 0.25 * votes * (4.0 * p * q + level * (p + q))  # p + q - lead^2 without cancelling
-        cross, tie_bend = -0.5 * votes * level * lead, votes * level * (p + q)
-        add_pair(i, j, slope, curvature[e], cross, ties - votes * level, tie_bend, sums, nodes)
+        if valued:
+            sums[0] += votes * math.log(scale)
+            sums[0] += (wins + wins + ties) * log_x + (losses + losses + ties) * log_y
+            if ties > 0.0:
+                sums[0] += ties * tie
+        slope = 0.5 * (wins * (q + q + level) - losses * (p + p + level) + ties * (q - p))
+        curvature[e] = 0.25 * votes * (4.0 * p * q + level * (p + q))  # p + q - (p - q)^2 without cancelling
+        tie_slope = ties * (p + q) - (wins + losses) * level
+        cross, tie_bend = 0.5 * votes * level * (q - p), votes * level * (p + q)
+        add_pair(i, j, slope, curvature[e], cross, tie_slope, tie_bend, bordered, sums, nodes)
 
 
 @kernel
@@ -146,6 +186,8 @@ def rao_kupper(
     advantage: float,
     tie: float,
     far: bool,
+    valued: bool,
+    bordered: bool,
     sums: FloatArray,
     nodes: FloatArray,
     curvature: FloatArray,
@@ -160,16 +202,18 @@ def rao_kupper(
         x, y, log_x, log_y = sides(halves, i, j, advantage, far)
         x, y = x * boost * x * boost, y * y
         above, below = 1.0 / (x + theta * y), 1.0 / (y + theta * x)
-        sums[0] += ahead * (2.0 * log_x + math.log(above)) + behind * (2.0 * log_y + math.log(below))
+        if valued:
+            sums[0] += ahead * (2.0 * log_x + math.log(above)) + behind * (2.0 * log_y + math.log(below))
+            if ties > 0.0:
+                sums[0] += ties * math.log(excess)
         down, up = ahead * theta * y * above, behind * theta * x * below
         one, two = down * x * above, up * y * below
         tie_slope, tie_bend = -down - up, one + two
         if ties > 0.0:
-            sums[0] += ties * math.log(excess)
             tie_slope += 2.0 * ties * (1.0 + 1.0 / excess)
             tie_bend += 4.0 * ties * (1.0 + 1.0 / excess) / excess
         curvature[e] = one + two
-        add_pair(i, j, down - up, one + two, two - one, tie_slope, tie_bend, sums, nodes)
+        add_pair(i, j, down - up, one + two, two - one, tie_slope, tie_bend, bordered, sums, nodes)
 
 
 @kernel

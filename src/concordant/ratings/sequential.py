@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +14,8 @@ from concordant.ratings.base import RatingModel
 from concordant.ratings.counts import Counts
 from concordant.ratings.intervals import MOST_ITEMS, separated_ranks
 from concordant.ratings.leaderboard import Leaderboard, leaderboard, overlapping_ranks
+from concordant.ratings.played import LEVELS, NO_NUMBERS, Played, State, in_order, joined
+from concordant.ratings.ties import davidson, fit_tie
 from concordant.ratings.votes import Votes, read_votes
 from concordant.supervision.columns import check_lengths, frozen
 from concordant.supervision.times import check_time, days_since_1970
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "LEVELS",
+    "NO_NUMBERS",
     "Played",
     "SequentialModel",
     "State",
@@ -32,44 +35,10 @@ __all__ = [
     "check_times",
     "davidson",
     "fit_tie",
+    "open_ranks",
 ]
 
 RESAMPLES = 500
-LEVELS = 2048  # of differences in the logarithm of the odds: each 1/128 wide, the last open
-NO_WEIGHTS, NO_NUMBERS = frozen(np.empty(0)), frozen(np.empty(0, dtype=np.int64))
-
-
-@dataclass(eq=False)
-class State:
-    """What the votes so far have left: arrays with an entry per item, and what the tie is fitted to.
-
-    `levels` holds, by level of the foretold difference's size, the weight of the votes, that of the ties, and
-    the sum of the sizes.
-    """
-
-    of_items: dict[str, NDArray[Any]]
-    levels: FloatArray = field(default_factory=lambda: np.zeros((LEVELS, 3)))
-
-    def followed_by(self, newcomers: State) -> State:
-        """Give a copy, with further items."""
-        joined = {
-            name: np.concatenate((old, newcomers.of_items[name])) for name, old in self.of_items.items()
-        }
-        return State(joined, self.levels.copy())
-
-
-@dataclass(frozen=True, eq=False)
-class Played:
-    """Votes in the order in which they are learned; empty weights are all 1, no periods are one a vote.
-
-    All are read-only: so one compiled version of a kernel serves all callers.
-    """
-
-    left: IntArray
-    right: IntArray
-    outcome: IntArray
-    weights: FloatArray
-    periods: IntArray
 
 
 class SequentialModel(RatingModel):
@@ -111,13 +80,8 @@ class SequentialModel(RatingModel):
         """Give the share of the points that the left is foretold."""
         raise NotImplementedError
 
-    @property
-    def deviations_(self) -> FloatArray:
-        """Deviation of each item, where the model has one."""
-        raise NotImplementedError
-
-    def by_deviation(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Give the ends of intervals by `deviations_`."""
+    def by_deviation(self, tail: float) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+        """Give the ends of intervals by deviations, and these, where the model has them."""
         raise NotImplementedError
 
     def check_parameters(self) -> None:
@@ -241,7 +205,8 @@ class SequentialModel(RatingModel):
             without votes in a sample is a newcomer there. A bootstrap knows only outcomes that it has seen:
             it is too sure of items with few votes, and where every sample gives the same rating (one vote, or
             the same one over and over) it knows nothing, and the interval is infinite. "deviation", of Glicko
-            alone and its default: the rating less and plus normal quantiles of its deviation.
+            alone and its default: the rating less and plus normal quantiles of its deviation. It is about
+            ratings beside those of the others: the level of all of them, which no vote tells, is not in it.
         n_resamples, random_state
             Of "bootstrap": how often the votes are drawn; equal states give equal intervals.
         """
@@ -294,7 +259,7 @@ class SequentialModel(RatingModel):
             raise ParameterError("method", method, " or ".join(map(repr, self.methods)))
         tail = 0.5 - 0.5 * check_level(level)
         if (method or self.methods[0]) == "deviation":
-            return self.by_deviation(tail), self.deviations_
+            return self.by_deviation(tail)
         sample = self.resampled(n_resamples, random_state)
         low, high = np.quantile(sample, [tail, 1.0 - tail], axis=0)
         silent = np.ptp(sample, axis=0) == 0.0
@@ -324,6 +289,7 @@ def open_ranks(ratings: FloatArray, errors: FloatArray, level: float) -> tuple[I
     from scipy.special import ndtri
 
     sampled, n = errors.ndim == 2, len(ratings)
+    errors = errors - errors[0] if sampled else errors  # what never moves has variance 0, not nearly 0
     if n <= MOST_ITEMS:
         return separated_ranks(ratings, np.cov(errors.T) if sampled else np.diag(errors**2), level)
     spread = errors.std(axis=0, ddof=1) if sampled else errors
@@ -339,60 +305,6 @@ def check_finite(ratings: FloatArray, names: NDArray[Any]) -> FloatArray:
             "the rating", float(ratings[item]), f"item {names[item].item()!r}", int(bad.sum()), hint
         )
     return ratings
-
-
-def in_order(votes: Votes, times: FloatArray | None, periods: IntArray) -> Played:
-    """Give the votes in order of time; rows of equal time as they stand."""
-    weights = NO_WEIGHTS if votes.weights is None else votes.weights
-    columns: tuple[NDArray[Any], ...] = votes.left, votes.right, votes.outcome, weights, periods
-    if times is not None and (np.diff(times) < 0.0).any():
-        order = np.argsort(times, kind="stable")
-        columns = tuple(column[order] if len(column) else column for column in columns)
-    return Played(*(frozen(np.ascontiguousarray(column)) for column in columns))
-
-
-def joined(parts: list[Played]) -> Played:
-    """Give the votes of `fit` and of all updates as one."""
-    if len(parts) == 1:
-        return parts[0]
-    weights = [part.weights if len(part.weights) else np.ones(len(part.left)) for part in parts]
-    columns = zip(*((part.left, part.right, part.outcome, part.periods) for part in parts), strict=True)
-    left, right, outcome, periods = (frozen(np.concatenate(column)) for column in columns)
-    return Played(left, right, outcome, frozen(np.concatenate(weights)), periods)
-
-
-def fit_tie(votes: FloatArray, ties: FloatArray, sizes: FloatArray) -> float:
-    """Give the nu >= 0 that makes so many ties among votes of such foretold differences most likely.
-
-    At a difference d in the logarithm of the odds a tie has probability p / (1 + p), where p is
-    nu * sqrt(s * (1 - s)) = nu / (2 cosh(d / 2)). Levels count at their means: nu moves by about a millionth.
-    """
-    from scipy.optimize import brentq
-
-    total, tied = float(votes.sum()), float(ties.sum())
-    if tied <= 0.0 or tied >= total:
-        return 0.0 if tied <= 0.0 else math.inf
-    seen = np.flatnonzero(votes)
-    heights = 0.5 / np.cosh(np.minimum(0.5 * sizes[seen] / votes[seen], 300.0))
-
-    def surplus(log_nu: float) -> float:
-        return float(votes[seen] @ (1.0 / (1.0 + math.exp(-log_nu) / heights))) - tied
-
-    odds = math.log(tied / (total - tied))  # the root, if all heights were 1
-    ends = odds - math.log(heights.max()) - 1e-9, odds - math.log(heights.min()) + 1e-9
-    return math.exp(brentq(surplus, *ends, xtol=1e-12))
-
-
-def davidson(shares: FloatArray, nu: float) -> FloatArray:
-    """Give probabilities in proportion to s, nu * sqrt(s * (1 - s)) and 1 - s: shape (n, 3).
-
-    >>> davidson(np.array([0.5, 0.8]), 1.0).round(3).tolist()
-    [[0.333, 0.333, 0.333], [0.571, 0.286, 0.143]]
-    """
-    if math.isinf(nu):
-        return np.tile([0.0, 1.0, 0.0], (len(shares), 1))
-    tie = nu * np.sqrt(shares * (1.0 - shares))
-    return np.stack((shares, tie, 1.0 - shares), axis=1) / (1.0 + tie)[:, None]
 
 
 def check_times(time: ArrayLike, n_rows: int) -> tuple[FloatArray | None, str]:

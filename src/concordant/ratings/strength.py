@@ -13,11 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
-from concordant.ratings.base import RatingModel
+from concordant.ratings.base import RatingModel, Seed, check_level, check_whole, generator
 from concordant.ratings.counts import Counts
 from concordant.ratings.existence import refuse_infinite
 from concordant.ratings.forms import DAVIDSON, Form
-from concordant.ratings.intervals import bootstrap, covariance, normal_interval, separated_ranks
+from concordant.ratings.intervals import (
+    bootstrap,
+    covariance,
+    drawn_interval,
+    drawn_ranks,
+    normal_interval,
+    separated_ranks,
+)
 from concordant.ratings.leaderboard import Leaderboard, leaderboard
 from concordant.ratings.likelihood import FARTHEST, Likelihood, Maximum, maximise
 from concordant.ratings.votes import Votes
@@ -40,9 +47,16 @@ class StrengthModel(RatingModel):
         The same on the scale of chess: 1500 + 400 / log(10) times the rating.
     advantage_
         Log of the factor on the left side's strength; 0 unless `advantage`.
+    log_tie_
+        Log of the tie parameter (`nu_` of `Davidson`, `theta_` of `RaoKupper`).
+    value_
+        Log-likelihood of the votes, less the penalty: alpha / 2 times the sum of the squares of ratings and
+        advantage.
     n_iter_
-        Newton steps taken.
+        Newton steps taken, by the last `fit` or `update`.
     """
+
+    may_change: ClassVar[tuple[str, ...]] = ("tol", "max_iter")
 
     form: ClassVar[Form] = DAVIDSON
     alpha: float
@@ -63,8 +77,7 @@ class StrengthModel(RatingModel):
             raise ParameterError("advantage", self.advantage, "True or False")
         if not (isinstance(self.tol, Real) and 0.0 < self.tol < math.inf):
             raise ParameterError("tol", self.tol, "a number > 0")
-        if not (isinstance(self.max_iter, int) and self.max_iter >= 1):
-            raise ParameterError("max_iter", self.max_iter, "a whole number >= 1")
+        check_whole("max_iter", self.max_iter, 1)
 
     def counted(self, counts: Counts) -> Counts:
         """Give the votes as the model counts them."""
@@ -95,8 +108,9 @@ class StrengthModel(RatingModel):
         """Where the search begins: equal strengths, or the ratings so far."""
         x = np.zeros(likelihood.size)
         if likelihood.tie:
-            tied = likelihood.counts.cells.sum(axis=0)
-            x[-1] = likelihood.form.first_guess(float(tied[1] / tied.sum()))
+            heaviest = likelihood.counts.cells.max()
+            won, tied, lost = (likelihood.counts.cells / heaviest).sum(axis=0)
+            x[-1] = likelihood.form.first_guess(float(tied / (won + tied + lost)))
         if not fresh:
             x[: len(self.ratings_)] = self.ratings_
             if likelihood.advantage:
@@ -105,9 +119,9 @@ class StrengthModel(RatingModel):
 
     def take_over(self, likelihood: Likelihood, found: Maximum) -> None:
         """Keep what was learned."""
-        ratings, self.advantage_, self.log_tie_ = likelihood.parts(found.point.x)
+        ratings, self.advantage_, self.log_tie_ = likelihood.parts(found.x)
         self.ratings_ = ratings - ratings.mean()
-        self.x_, self.n_iter_, self.value_ = found.point.x, found.n_iter, found.point.value
+        self.x_, self.n_iter_, self.value_ = found.x, found.n_iter, likelihood.at(found.x).value
 
     @property
     def elo_(self) -> FloatArray:
@@ -127,7 +141,7 @@ class StrengthModel(RatingModel):
         *,
         method: str = "information",
         n_resamples: int = 500,
-        random_state: int = 0,
+        random_state: Seed = 0,
     ) -> tuple[FloatArray, FloatArray]:
         """Give the lower and the upper end of a confidence interval of each rating.
 
@@ -139,43 +153,85 @@ class StrengthModel(RatingModel):
             "information": from the curvature of the likelihood, right if the model is. "robust": also where
             votes are distributed otherwise, as half wins are. "bootstrap": between quantiles of the ratings
             of resampled votes, each solved with alpha of at least 0.001, since a resample may not be
-            connected.
+            connected. A resample holds only outcomes that were seen: where all resamples are alike, as of a
+            single vote, the interval is from minus to plus infinity.
         n_resamples, random_state
             Of "bootstrap".
 
         Weights of votes count as numbers of votes.
         """
-        check_is_fitted(self, "ratings_")
+        self.check_fitted()
         check_level(level)
         if method == "bootstrap":
-            ratings = self.resampled(n_resamples, random_state)
-            low, high = np.quantile(ratings, [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0)
-            return low, high
+            return drawn_interval(self.resampled(n_resamples, random_state), level)
         return normal_interval(self.ratings_, self.covariance(method), level)
 
-    def covariance(self, method: str = "information") -> FloatArray:
+    def covariance(
+        self, method: str = "information", *, n_resamples: int = 500, random_state: Seed = 0
+    ) -> FloatArray:
         """Give the covariance matrix of the errors of the ratings: each row sums to 0, as the ratings do."""
-        check_is_fitted(self, "ratings_")
-        if method not in METHODS[:2]:
+        if method == "bootstrap":
+            drawn = self.resampled(n_resamples, random_state)
+            return np.cov(drawn, rowvar=False).reshape(drawn.shape[1], -1)
+        n = len(self.ratings_) if hasattr(self, "ratings_") else 0
+        return self.errors(method)[:n, :n]
+
+    def errors(self, method: str) -> FloatArray:
+        """Give the covariance of the errors of ratings, advantage and logarithm of the tie parameter."""
+        self.check_fitted()
+        if method not in METHODS:
             raise ParameterError("method", method, f"one of {', '.join(METHODS)}")
         likelihood = self.likelihood(self.counts_, self.alpha)
         raw = self.counts_ if method == "robust" else None
         return covariance(likelihood, likelihood.at(self.x_), raw)
 
-    def resampled(self, n_resamples: int = 500, random_state: int = 0) -> FloatArray:
-        """Give the ratings of resampled votes: shape (n_resamples, n_items)."""
-        check_is_fitted(self, "ratings_")
-        if not (isinstance(n_resamples, int) and n_resamples >= 1):
-            raise ParameterError("n_resamples", n_resamples, "a whole number >= 1")
-        return bootstrap(self, n_resamples, np.random.default_rng(random_state))
+    def parameter_errors(self, method: str = "information") -> dict[str, float]:
+        """Give the standard errors of `advantage_` and `log_tie_`: of those that were free.
 
-    def rank_bounds(self, level: float = 0.95, method: str = "information") -> tuple[IntArray, IntArray]:
+        That of a tie parameter itself is about the parameter times that of its logarithm.
+
+        Parameters
+        ----------
+        method
+            "information" or "robust".
+        """
+        if method not in METHODS[:2]:
+            raise ParameterError("method", method, f"one of {', '.join(METHODS[:2])}")
+        variances = np.diagonal(self.errors(method))[len(self.ratings_) :].clip(min=0.0)
+        likelihood = self.likelihood(self.counts_, self.alpha)
+        free = {"advantage": likelihood.advantage, "log_tie": likelihood.tie}
+        names = [name for name, chosen in free.items() if chosen]
+        return dict(zip(names, np.sqrt(variances).tolist(), strict=True))
+
+    def resampled(self, n_resamples: int = 500, random_state: Seed = 0) -> FloatArray:
+        """Give the ratings of resampled votes: shape (n_resamples, n_items)."""
+        self.check_fitted()
+        check_whole("n_resamples", n_resamples, 2)
+        with one_blas_thread():
+            return bootstrap(self, int(n_resamples), generator(random_state))
+
+    def rank_bounds(
+        self,
+        level: float = 0.95,
+        method: str = "information",
+        *,
+        n_resamples: int = 500,
+        random_state: Seed = 0,
+    ) -> tuple[IntArray, IntArray]:
         """Give the best and the worst rank that each item may have, all of them at once at this level."""
         check_level(level)
+        if method == "bootstrap":
+            return drawn_ranks(self.ratings_, self.resampled(n_resamples, random_state), level)
         return separated_ranks(self.ratings_, self.covariance(method), level)
 
     def leaderboard(
-        self, level: float = 0.95, *, method: str = "information", scale: str = "natural"
+        self,
+        level: float = 0.95,
+        *,
+        method: str = "information",
+        scale: str = "natural",
+        n_resamples: int = 500,
+        random_state: Seed = 0,
     ) -> Leaderboard:
         """Give the items by rating, with intervals, the ranks that the votes leave open, and records.
 
@@ -184,20 +240,24 @@ class StrengthModel(RatingModel):
         level
             Confidence of each interval by itself, and of all ranks together.
         method
-            "information" or "robust", as of `interval`.
+            As of `interval`. More than 5,000 items need "bootstrap", and their ranks are then by intervals
+            that do not overlap, which leave more of them open.
         scale
             "natural": log-strengths; "elo": as `elo_`.
+        n_resamples, random_state
+            Of "bootstrap".
         """
         if scale not in ("natural", "elo"):
             raise ParameterError("scale", scale, "natural or elo")
-        check_is_fitted(self, "ratings_")
+        self.check_fitted()
+        check_level(level)
         base, unit = (0.0, 1.0) if scale == "natural" else (1500.0, ELO)
-        low, high = (base + unit * end for end in self.interval(level, method=method))
-        ranks = self.rank_bounds(level, method)
+        if method == "bootstrap":
+            drawn = self.resampled(n_resamples, random_state)
+            ends, ranks = drawn_interval(drawn, level), drawn_ranks(self.ratings_, drawn, level)
+        else:
+            errors = self.covariance(method)
+            ends = normal_interval(self.ratings_, errors, level)
+            ranks = separated_ranks(self.ratings_, errors, level)
+        low, high = (base + unit * end for end in ends)
         return leaderboard(self.items_, base + unit * self.ratings_, (low, high), ranks, self.counts_, level)
-
-
-def check_level(level: float) -> None:
-    """Refuse what is no confidence."""
-    if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise ParameterError("level", level, "a number between 0 and 1, such as 0.95")

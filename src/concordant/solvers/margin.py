@@ -166,7 +166,7 @@ def solve(
     best, n_iter = MarginSolution(w, bias, math.inf, math.inf, 0, converged=False), 0
     point = look(problem, w, bias, delta)
     while True:
-        point, taken = settle(problem, point, min(STEPS, max_iter - n_iter))
+        point, taken = settle(problem, point, min(STEPS, max_iter - n_iter), tol)
         n_iter += taken
         value, gap = certified(problem, point)
         w, bias = point.w, point.bias

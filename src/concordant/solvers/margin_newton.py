@@ -15,6 +15,7 @@ from concordant.types import BoolArray, FloatArray, IntArray
 __all__ = ["Point", "Problem", "certified", "cornered", "look", "settle"]
 
 NEGLIGIBLE, NOISE = 1e-15, 1e-11  # shares of the objective: steps not worth taking, and not to be trusted
+UNSETTLED = 1e-7  # times the gap wanted: what is left of the slopes enters the gap by its square root
 DAMPING = 1e-9  # share of the total cost, on the bias: no pair may be bent
 PASSES = 60  # of a line search
 SERIAL = 200_000  # numbers up to which a second thread costs more than it saves
@@ -103,7 +104,7 @@ def look(problem: Problem, w: FloatArray, bias: float, delta: float) -> Point:
     return Point(w, bias, delta, g, curve, grads.sum(axis=0), sums.sum(axis=0), problem.has_bias)
 
 
-def settle(problem: Problem, point: Point, budget: int) -> tuple[Point, int]:
+def settle(problem: Problem, point: Point, budget: int, tol: float) -> tuple[Point, int]:
     """Take Newton steps until none lowers the objective any more; the point, and how many were taken."""
     before = math.inf
     for taken in range(budget):
@@ -111,7 +112,7 @@ def settle(problem: Problem, point: Point, budget: int) -> tuple[Point, int]:
         step = newton_step(problem, point, grad)
         decrement = -float(grad @ step)
         stuck = decrement <= NOISE * point.value and decrement > 0.5 * before
-        if stuck or decrement <= NEGLIGIBLE * point.value:
+        if stuck or decrement <= max(NEGLIGIBLE, UNSETTLED * tol) * point.value:
             return point, taken
         before = decrement
         ahead = look(problem, point.w + step[:-1], point.bias + float(step[-1]), point.delta)
