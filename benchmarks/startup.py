@@ -44,6 +44,8 @@ def run(*, quick: bool) -> list[Table]:
             "compile a double loop, nogil": lambda: python(LOOP.format("nogil=True")),
             "compile a double loop, parallel=True": lambda: python(LOOP.format("parallel=True")),
         }
+        if quick:  # compiling everything takes half a minute
+            del calls["concordant demo, numba's cache empty"]
         timings = race(calls, title="startup", rounds=1 if quick else 5, most=1, warm_up=not quick)
     table = Table(
         "Startup",

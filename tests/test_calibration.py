@@ -18,6 +18,8 @@ from concordant.exceptions import (
     ParameterError,
 )
 
+pytestmark = pytest.mark.once
+
 numbers = st.floats(-1e300, 1e300)
 curves = st.builds(OutcomeCurve, st.floats(0, 1e300), st.floats(0, 700))
 small_data = st.lists(

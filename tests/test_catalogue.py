@@ -27,6 +27,8 @@ from concordant.theory.search.trial import Trial
 from concordant.theory.spaces import SPACES
 from concordant.theory.theorem import PREDICATES, STATUSES, Theorem
 
+pytestmark = pytest.mark.once
+
 DISTRIBUTIONS = 5000  # of each number of items, for everything that is proven
 
 

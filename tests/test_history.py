@@ -16,6 +16,8 @@ from concordant.exceptions import (
 from concordant.ratings.elo import Elo
 from concordant.ratings.history import NAMES, to_features
 
+pytestmark = pytest.mark.once
+
 game = st.tuples(st.integers(0, 4), st.integers(0, 3), st.sampled_from([-1, 0, 1]), st.integers(0, 8)).map(
     lambda g: (g[0], g[1] + (g[1] >= g[0]), g[2], g[3])
 )

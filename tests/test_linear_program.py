@@ -23,6 +23,8 @@ from concordant.exceptions import (
 from concordant.solvers import hard_margin, linear_program
 from concordant.solvers.linear_program import hard_margin_lp, hard_margin_qp, soft_margin_lp
 
+pytestmark = pytest.mark.once
+
 HARD = (hard_margin_lp, hard_margin_qp)
 
 

@@ -16,6 +16,8 @@ from concordant.solvers.margin import LOSSES, METHODS, fit_margin, problem_of
 from concordant.solvers.margin_kernels import loss_at
 from concordant.solvers.margin_newton import certified, look
 
+pytestmark = pytest.mark.once
+
 CASES = [(method, loss) for method in METHODS for loss in LOSSES]
 
 

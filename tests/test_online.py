@@ -26,6 +26,8 @@ from concordant.exceptions import (
 from concordant.solvers.margin import fit_margin
 from concordant.solvers.online import OnlineState, learn, ranking, sgd_logistic, weights
 
+pytestmark = pytest.mark.once
+
 ARRAYS = ("mean", "square", "widest", "current", "fisher", "average", "history")
 
 

@@ -35,6 +35,8 @@ from concordant.exceptions import (
 from concordant.metrics.comparison import comparison_roc
 from concordant.supervision.labels import Comparisons
 
+pytestmark = pytest.mark.once
+
 SIZES = st.sampled_from([-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, np.inf])
 EIGHTHS = st.tuples(st.integers(0, 8), st.integers(0, 8)).map(lambda cut: np.diff([0, *sorted(cut), 8]) / 8)
 

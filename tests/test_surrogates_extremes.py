@@ -8,6 +8,8 @@ import pytest
 from concordant.surrogates import Duchi, Pairwise, Preorder
 from surrogate_checks import CASES, Query, check_all, drawn, joined, reads
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("make", [Pairwise, lambda margin: Preorder("unit", margin)])
 def test_an_exponential_beyond_the_doubles_is_infinite(make):

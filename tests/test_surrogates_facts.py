@@ -20,6 +20,8 @@ from concordant.surrogates import (
 )
 from surrogate_checks import CASES, MARGINS, reads
 
+pytestmark = pytest.mark.once
+
 PRESERVING = [name for name, case in CASES.items() if case.surrogate.order_preserving]
 POSITIVE = [name for name, case in CASES.items() if case.surrogate.needs_positive]
 

@@ -24,6 +24,8 @@ from surrogate_checks import (
     targets_for,
 )
 
+pytestmark = pytest.mark.once
+
 NEVER = 10**9
 PRECISE = 1e-12
 LAYOUTS = {  # scores of n items
