@@ -23,7 +23,6 @@ from concordant.evaluation.outcomes import log_loss
 from concordant.exceptions import LabelError
 from concordant.persistence import load
 from concordant.ratings import BradleyTerry, Davidson
-from concordant.ratings.leaderboard import overlapping_ranks
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RNG = np.random.default_rng(3)
@@ -329,9 +328,9 @@ def test_the_leaderboard_is_the_models(folder, tmp_path):
 def test_bootstrap_intervals(folder):
     for name in ("votes", "elo"):
         model = load(folder / f"{name}.cmp")
-        low, high = model.interval(0.95, method="bootstrap", n_resamples=20, random_state=1)
+        low, _ = model.interval(0.95, method="bootstrap", n_resamples=20, random_state=1)
         order = np.argsort(-model.ratings_)
-        best, worst = overlapping_ranks(low, high)
+        best, worst = model.rank_bounds(0.95, "bootstrap", n_resamples=20, random_state=1)
         told = answer("rank", folder / f"{name}.cmp", "--bootstrap", 20, "--seed", 1)
         assert [row["low"] for row in told["rows"]] == low[order].tolist()
         assert [row["worst_rank"] for row in told["rows"]] == worst[order].tolist()

@@ -23,7 +23,8 @@ from concordant.exceptions import (
 )
 from concordant.ratings.elo import Elo
 from concordant.ratings.glicko import Glicko
-from concordant.ratings.sequential import davidson, fit_tie, open_ranks
+from concordant.ratings.intervals import open_ranks
+from concordant.ratings.sequential import davidson, fit_tie
 
 game = st.tuples(st.integers(0, 5), st.integers(0, 4), st.sampled_from([-1, 0, 1])).map(
     lambda g: (g[0], g[1] + (g[1] >= g[0]), g[2])
@@ -272,10 +273,14 @@ def test_no_size_is_too_large(model, weights):
 
 def test_ratings_that_no_double_holds_are_refused():
     many = np.zeros(100, dtype=int), np.ones(100, dtype=int), np.tile([-1, 1], 50)
+    for model in (Elo(1e-9), Elo(), Glicko()):
+        with pytest.raises(ParameterError, match="sample_weight"):
+            clone(model).fit(*many, sample_weight=[1e308] * 100)
+    heavy = Elo(1e-9).fit(["a"], ["b"], [0], sample_weight=[1.5e308])
     with pytest.raises(ParameterError, match="sample_weight"):
-        Elo(1e-9).fit(*many, sample_weight=[1e307] * 100)
+        heavy.update(["b"], ["a"], [0], sample_weight=[1.5e308])
     with pytest.raises(NonFiniteError, match=r"the rating is .* at item"):
-        Elo().fit(*many, sample_weight=[1e308] * 100)
+        Elo().fit(*many, sample_weight=[1e308] + [1.0] * 99)
     with pytest.raises(NonFiniteError, match="the rating is nan at item 'a'"):
         Elo(scale=1e-320).fit(["a"], ["b"], [-1])
     known = Elo().fit(["a"], ["b"], [-1])

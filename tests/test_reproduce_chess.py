@@ -1,33 +1,38 @@
 """The study of chess games: which games are used, that nothing looks ahead, and what it reports."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from concordant.evaluation.reproduction import svmcompare_chess as chess
 from concordant.evaluation.reproduction.svmcompare_chess_data import LEAST, Games, dates, season
-from concordant.evaluation.reproduction.svmcompare_chess_models import (
+from concordant.evaluation.reproduction.svmcompare_chess_machines import (
     COSTS,
-    answer,
-    features_of,
-    likeliest_of,
-    models,
+    SMOOTH_COSTS,
+    TOL,
+    hinge_collapses,
+    machine,
 )
+from concordant.evaluation.reproduction.svmcompare_chess_models import FEATURES, Model, features_of, models
+from concordant.evaluation.reproduction.svmcompare_chess_ratings import likeliest_of
 from concordant.evaluation.reproduction.svmcompare_chess_results import (
     OURS,
+    PLANNED,
     PUBLISHED,
     ChessPoint,
     ChessStudy,
 )
 from concordant.exceptions import DatasetNotFoundError, LabelError, ParameterError, UnknownNameError
 from concordant.metrics.comparison import comparison_roc
+from concordant.solvers.margin import fit_margin
 
 pytestmark = [
     pytest.mark.once,
-    pytest.mark.filterwarnings(
-        "ignore::concordant.exceptions.GuaranteeWarning"
-    ),  # a bias >= 0: areas need none
+    pytest.mark.filterwarnings("ignore::concordant.exceptions.GuaranteeWarning"),  # draws only: see collapsed
 ]
 
 
@@ -90,7 +95,9 @@ def test_training_never_sees_the_test_months(games):
     first_day = one.test[one.days[one.test] == one.days[one.test[0]]]
     assert one.pairs[first_day].tolist() == two.pairs[first_day].tolist()
     for model in models(("linear",)):
-        a, b = answer(one, model), answer(two, model)
+        if model.loss == "squared_hinge":  # as the logistic
+            continue
+        a, b = chess.answer(one, model), chess.answer(two, model)
         assert (a.C, a.validation) == (b.C, b.validation) or math.isnan(a.C)
         same = np.isin(one.test, first_day)
         assert a.decision[same].tolist() == b.decision[same].tolist()
@@ -98,27 +105,108 @@ def test_training_never_sees_the_test_months(games):
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
 def test_models_answer(year, model):
-    if model.kernel in ("poly", "rbf") and model.features == "16":
-        pytest.skip("as with 2 features, only slower")
-    said = answer(year, model)
+    if (
+        (model.kernel in ("poly", "rbf") and model.features == "16")
+        or "squared, 2" in model.name
+        or (model.name == "rbf, 2")
+    ):
+        pytest.skip("as with others, only slower")
+    said = chess.answer(year, model)
     assert said.probabilities.shape == (len(year.test), 3)
     assert said.probabilities.sum(axis=1) == pytest.approx(1.0)
     assert set(said.predicted.tolist()) <= {-1, 0, 1}
     assert math.isnan(said.C) == (not model.kernel)
-    assert math.isnan(said.C) or said.C in COSTS
+    assert math.isnan(said.C) or said.C in (COSTS if model.loss == "hinge" else SMOOTH_COSTS)
+    if said.collapsed:
+        assert (said.predicted == 0).all()
 
 
 def test_the_truth_is_best(year):
     """Printed ratings made the outcomes, and white moves first: with both known, nothing is better."""
     area = {}
     for model in models(("linear",)):
-        area[model.name] = comparison_roc(year.y[year.test], answer(year, model).decision).area
-    assert max(area, key=area.get) in ("linear, printed + move", "linear, 16 + printed")
-    assert area["Elo"] < area["printed"]
+        area[model.name] = comparison_roc(year.y[year.test], chess.answer(year, model).decision).area
+    assert "printed" in max(area, key=area.get)
+    assert area["Elo"] < area["printed"] < area["logistic, printed + move"]
+
+
+@pytest.mark.parametrize("features", ["16", "2 + move"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_smooth_machines_do_not_depend_on_the_tolerance(year, features, loss):
+    model = Model("any", "linear", features, loss)
+    areas = [
+        comparison_roc(year.y[year.test], machine(year, model, 0, tol).decision).area
+        for tol in (TOL, TOL / 100)
+    ]
+    assert areas[0] == pytest.approx(areas[1], abs=1e-3)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 3), st.sampled_from([0.3, 0.6, 0.9]))
+@settings(max_examples=40, deadline=None)
+def test_hinge_collapses_where_no_weights_are_optimal(seed, n, p, share):
+    """The objective of no weights and bias -1 is 2 C a difference: optimal, or the solver finds less."""
+    rng = np.random.default_rng(seed)
+    turned, tie = rng.normal(0.2, 1.0, (n, p)), rng.random(n) < share
+    tie[0] = True
+    found = fit_margin(turned, tie, C=50.0, tol=1e-9)
+    least, at_rest = found.value, 2.0 * 50.0 * np.sum(~tie)
+    if hinge_collapses(turned, tie):
+        assert least >= at_rest * (1 - 1e-6) - 1e-6
+    elif found.converged and least >= at_rest * (1 - 1e-9):  # no better for this C, then no better at all
+        assert np.abs(found.w).max() < 1e-3
+
+
+def test_hinge_collapses_in_extremes():
+    assert not hinge_collapses(np.ones((3, 2)), np.zeros(3, dtype=bool))
+    assert hinge_collapses(np.ones((3, 2)), np.ones(3, dtype=bool))
+
+
+def test_nobody_becomes_elite(year):
+    """Ratings that start at 1200 in January do not reach 2400 in December."""
+    assert (year.pairs[:, :, 14] == 0.0).all()
+
+
+def test_first_move(games):
+    """The constant for white is most likely in training, and says what white scores between equals."""
+    one = season(games, 2001)
+    plain, with_move = chess.answer(one, Model("Elo")), chess.answer(one, Model("Elo + first move"))
+    order = np.argsort(plain.decision, kind="stable")
+    assert (np.diff(with_move.decision[order]) >= 0).all()  # a constant and a scale change no order
+    shift = np.median(with_move.decision[np.abs(plain.decision) < 5])
+    assert -0.6 < shift < -0.1  # white has 40 points, which is -0.23
+    assert np.mean(-np.log(with_move.probabilities[:, 0])[one.y[one.test] < 0]) < np.mean(
+        -np.log(plain.probabilities[:, 0])[one.y[one.test] < 0]
+    )
+
+
+def test_warnings_are_left_as_they_were(games, monkeypatch):
+    """Also where the caller's own step fails."""
+    monkeypatch.setattr(chess, "load", lambda _folder: games)
+    monkeypatch.setattr(chess, "models", lambda _kernels: models(())[:2])
+
+    def fail(_text):
+        raise KeyboardInterrupt
+
+    before = list(warnings.filters)
+    with pytest.raises(KeyboardInterrupt):
+        chess.study(years=[2001], step=fail)
+    assert warnings.filters == before
+    assert chess.study(years=[2001]).models == ("trivial", "Elo")
+    assert warnings.filters == before
 
 
 def test_features(year):
-    for key, width in {"2": 2, "16": 16, "2 + move": 3, "printed + move": 2, "16 + printed": 17}.items():
+    widths = {
+        "2": 2,
+        "16": 16,
+        "2 + move": 3,
+        "printed + move": 2,
+        "2 + printed": 3,
+        "2 + move + printed": 4,
+        "16 + printed": 17,
+    }
+    assert set(widths) == set(FEATURES)
+    for key, width in widths.items():
         assert features_of(year, key).shape == (len(year.y), 2, width)
     assert features_of(year, "printed + move")[0].tolist() == [
         [year.printed[0, 0], 1.0],
@@ -146,6 +234,7 @@ def test_contrasts():
     assert fake_study(0.0).contrasts()[0].adjusted == 1.0
     with pytest.raises(ParameterError):
         fake_study(0.0).contrasts("speed")
+    assert set(PLANNED) < {model.name for model in models()}
     without = ChessStudy(tuple(p for p in fake_study(0.1).points if p.model != OURS), (), (), 0)
     assert without.contrasts() == []
 
@@ -176,10 +265,18 @@ def test_bad_input(games, tmp_path):
 
 
 def test_real_games(shared_data):
-    """The data set: 131 games on days that never were; a look at one year runs through."""
+    """The data set: 131 games on days that never were; the hinge ignores what ratings tell of them."""
     found = chess.study(folder=shared_data, years=[1999], kernels=("linear",), max_games=300)
     assert found.impossible == 131
     assert found.games[0].n_train == found.games[0].n_test == 300
     assert found.models == tuple(model.name for model in models(("linear",)))
-    assert {one.baseline for one in found.within} == {"Elo", "Glicko", "printed", "linear, 2 + move"}
+    assert {one.baseline for one in found.within} == {"Elo", "Glicko", "printed", "logistic, 2 + move"}
     assert all(0.0 < point.auc < 1.0 for point in found.points)
+    assert found.collapsed("linear, 2") == 1
+    assert found.collapsed(OURS) == 0
+    assert found.values("linear, 2", "predicted_draws").tolist() == [1.0]
+    by_model = {
+        name: [one.auc for one in found.tolerances if one.model == name] for name in (OURS, "linear, 16")
+    }
+    assert np.ptp(by_model[OURS][1:]) < 1e-3  # from 1e-4 on
+    assert len(by_model["linear, 16"]) == 4

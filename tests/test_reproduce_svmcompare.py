@@ -443,7 +443,7 @@ def test_figure_6_shows_every_model_and_year(monkeypatch, tmp_path):
         points = [
             ChessPoint(year, model, area, 0.5, 0.4, 1.0, math.nan, math.nan, math.nan, math.nan)
             for year in (1999, 2000)
-            for model, area in (("trivial", 0.25), ("Elo", 0.3625), ("linear, 16", 0.4375))
+            for model, area in (("trivial", 0.25), ("Elo", 0.3625), ("logistic, 16", 0.4375))
         ]
         games = [YearOfGames(year, 900, 300, 200, 400, 0.45) for year in (1999, 2000)]
         test = PairedAUC(0.075, 0.4375, 0.3625, 0.05, 0.1, 0.001, 20, 1000)
@@ -453,12 +453,12 @@ def test_figure_6_shows_every_model_and_year(monkeypatch, tmp_path):
     page = tmp_path / "chess.html"
     done = call("--figure", 6, "--html", page)
     assert done.exit_code == 0, done.output
-    areas, means, within = done.stdout.split("\n\n")[:3]
+    areas, means, contrasts, within = done.stdout.split("\n\n")[:4]
     assert re.search(r"Elo +0.3625  0.3625  0.3625", areas)
-    assert re.search(r"linear, 16 +0.4375.* - +- +- +-", means)
-    assert re.search(r"Elo .*\+0.0750", means)
+    assert re.search(r"logistic, 16 +0.4375 +0.5000 +0.4000 +1.0000", means)
+    assert re.search(r"Elo +\+0.0750", contrasts)
     assert re.search(r"Elo +1999 +\+0.0750 +\+0.0500 +\+0.1000 +0.0010", within)
-    assert "linear, 16" in page.read_text()
+    assert "logistic, 16" in page.read_text()
     told = json.loads(call("--figure", 6, "--json").stdout)
     assert [one["auc"] for one in told["points"]] == [0.25, 0.3625, 0.4375] * 2
     assert told["points"][0]["C"] is None

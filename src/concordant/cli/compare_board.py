@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Board", "rated", "scored"]
 
 MOST_ITEMS = 5000  # of intervals from the information matrix
+MEANING = "ranks: those that the votes leave open, right for all items together at this level"
+OVERLAP = "ranks: 1 + the items whose intervals are wholly above, to n - those wholly below"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,40 +54,23 @@ class Board:
 
 def rated(model: Any, level: float, bootstrap: int | None, scale: str, seed: int) -> Board:
     """Give the leaderboard of a model of ratings."""
-    from concordant.ratings.strength import ELO, StrengthModel
+    from concordant.ratings.strength import StrengthModel
 
     strengths = isinstance(model, StrengthModel)
     if strengths and bootstrap is None and len(model.items_) > MOST_ITEMS:
         raise ParameterError("--bootstrap", None, f"given (200, say) for more than {MOST_ITEMS:,} items")
-    if scale == "natural" or not strengths:
-        base, unit = 0.0, 1.0
-    else:
-        base, unit = 1500.0, ELO
     how = {} if bootstrap is None else {"method": "bootstrap", "n_resamples": bootstrap, "random_state": seed}
-    low, high = model.interval(level, **how)
-    exact = strengths and bootstrap is None
-    ranks = model.rank_bounds(level) if exact else overlapping_ranks(low, high)
-    ends = base + unit * low, base + unit * high
-    found = leaderboard(model.items_, base + unit * model.ratings_, ends, ranks, model.counts_, level)
-    named = "points" if unit != 1.0 or not strengths else "log-strength, of mean 0"
-    return Board(
-        found, told_intervals(model, bootstrap), (meaning(strengths, bootstrap), *parts(model)), named
-    )
+    found = model.leaderboard(level, **how, **({"scale": scale} if strengths else {}))
+    named = "log-strength, of mean 0" if strengths and scale == "natural" else "points"
+    return Board(found, told_intervals(model, bootstrap), (MEANING, *parts(model)), named)
 
 
 def told_intervals(model: Any, bootstrap: int | None) -> str:
     """Say where the intervals come from."""
     if bootstrap is not None:
         return f"{bootstrap:,} resamples of the votes"
-    default = {"Elo": "200 resamples of the votes", "Glicko": "the deviations of the ratings"}
+    default = {"Elo": "500 resamples of the votes", "Glicko": "the deviations of the ratings"}
     return default.get(type(model).__name__, "the curvature of the likelihood")
-
-
-def meaning(strengths: bool, bootstrap: int | None) -> str:
-    """Say what shared ranks mean."""
-    if strengths and bootstrap is None:
-        return "ranks: those that the votes leave open, right for all items together at this level"
-    return "ranks: 1 + the items whose intervals are wholly above, to n - those wholly below"
 
 
 def parts(model: Any) -> list[str]:
@@ -125,7 +110,7 @@ def scored(
             tails = [0.5 - level / 2.0, 0.5 + level / 2.0]
             low, high = np.quantile(drawn, tails, axis=0)
             ends, ranks, intervals = (low, high), overlapping_ranks(low, high), f"{len(drawn):,} refits"
-            notes.append(meaning(strengths=False, bootstrap=resamples))
+            notes.append(OVERLAP)
     nobody = np.zeros(0, np.int64)
     empty = Counts(len(scores), sided=False, first=nobody, second=nobody, cells=np.zeros((0, 3)), n_votes=0)
     found = leaderboard(np.array(items.ids), scores, ends, ranks, empty, level)

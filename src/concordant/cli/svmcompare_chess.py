@@ -20,7 +20,8 @@ KNOWN = [
     "paper's auc: the mean of its own eight values, on other games; says draw: share of test games",
     "linear, poly, rbf: the hinge, as published; squared: squared hinge",
 ]
-TESTS = "tests: paired over years; Holm's correction over these baselines, which were chosen beforehand"
+TOLERANCE = "tolerance: share of the objective by which it may be above its minimum; C = 1e-6"
+TESTS = "tests: paired over years; Holm's correction over these baselines"
 WITHIN = "interval of 95 %: whole events are resampled; above 0 the logistic machine is better"
 
 
@@ -34,6 +35,8 @@ def chess_report(study: ChessStudy) -> Report:
         for one in study.games
     ]
     tables: list[Told] = [(by_year(study), [*counts, *hinge(study)]), (measures(study), KNOWN)]
+    if study.tolerances:
+        tables.append((by_tolerance(study), [TOLERANCE]))
     if told := study.contrasts():
         tables.append((contrasts(told), [f"difference: area of {OURS!r} less the baseline's", TESTS]))
     if study.within:
@@ -78,6 +81,21 @@ def measures(study: ChessStudy) -> Table:
     return table
 
 
+def by_tolerance(study: ChessStudy) -> Table:
+    """Give the areas of the linear machines on all statistics by tolerance."""
+    years = [f"{year}" for year in study.years]
+    numeric = ("tolerance", *years, "mean")
+    table = new_table("chess: test area by tolerance", "model", *numeric, numeric=numeric)
+    last = ""
+    for model, tol in dict.fromkeys((one.model, one.tol) for one in study.tolerances):
+        if last and model != last:
+            table.add_section()
+        last = model
+        areas = [one.auc for one in study.tolerances if (one.model, one.tol) == (model, tol)]
+        table.add_row(model, f"{tol:g}", *map(number, areas), number(sum(areas) / len(areas)))
+    return table
+
+
 def contrasts(told: list[ChessContrast]) -> Table:
     """Give the paired tests over years."""
     numeric = ("difference", "p, t-test", "p, sign flips", "p, Holm")
@@ -118,4 +136,5 @@ def plain(study: ChessStudy) -> dict[str, Any]:
         "points": [asdict(point) for point in study.points],
         "contrasts": [asdict(one) for one in study.contrasts()],
         "within": [asdict(one) for one in study.within],
+        "tolerances": [asdict(one) for one in study.tolerances],
     }

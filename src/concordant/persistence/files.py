@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from concordant.exceptions import ConcordantError, ModelFileError
-from concordant.persistence.registry import MODELS
+from concordant.persistence.registry import LEARNED, MODELS
 from concordant.persistence.values import Packer, Reader, UnreadableError
 from concordant.supervision.readers.text import PathLike, open_binary, write_atomically
 
@@ -81,12 +81,13 @@ def save(model: Any, path: PathLike) -> None:
     check_is_fitted(model)
     packer = Packer(path)
     given = vars(model)
+    parameters = given.get(LEARNED, model.get_params(deep=False))
     manifest = {
         "format": FORMAT,
         "schema": SCHEMA,
         "library": version(),
         "class": name,
-        "parameters": {key: packer.packed(value, key) for key, value in model.get_params(deep=False).items()},
+        "parameters": {key: packer.packed(value, key) for key, value in parameters.items()},
         "feature_names": [str(one) for one in given["feature_names_in_"]]
         if "feature_names_in_" in given
         else None,
@@ -177,6 +178,8 @@ def read_model(archive: zipfile.ZipFile) -> Any:
         raise UnreadableError(f"its parts are not those of a {manifest['class']}")
     for name, value in manifest["fitted"].items():
         setattr(model, name, reader.checked(value, known.fitted[name], name))
+    if known.remembers:
+        setattr(model, LEARNED, parameters)
     try:
         problem = known.problem(model)
     except ConcordantError as error:

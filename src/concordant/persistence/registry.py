@@ -23,7 +23,7 @@ from concordant.ratings.votes import Items
 from concordant.scorers.kernel import Kernel, KernelScorer, NystroemMap
 from concordant.solvers.online import OnlineState
 
-__all__ = ["MODELS", "PARTS", "Model"]
+__all__ = ["LEARNED", "MODELS", "PARTS", "Model"]
 
 VECTOR, MATRIX, CUBE = (array(np.float64, ndim) for ndim in (1, 2, 3))
 CODES, MASK, NUMBERS = (
@@ -94,12 +94,15 @@ class Model:
         Which of these may be absent.
     problem
         What a loaded one's parts contradict one another in; empty where they fit together.
+    remembers
+        Whether it keeps the parameters that it was fitted with.
     """
 
     made: Any
     fitted: Mapping[str, Kind]
     problem: Callable[[Any], str]
     optional: frozenset[str] = frozenset()
+    remembers: bool = False
 
 
 COMPARER = {
@@ -123,11 +126,16 @@ SEQUENTIAL = {
     "state_": part(State),
     "history_": many(part(Played)),
     "ratings_": VECTOR,
+    "clock_": TEXT,
     "latest_": REAL,
     "tie_": REAL,
 }
+LEARNED = "learned_"  # the parameters at the last fit: those that a file holds
 MODELS: Mapping[str, Model] = {
     "Comparer": Model(Comparer, COMPARER, comparer_problem, frozenset({"stream_"})),
-    **{one.__name__: Model(one, STRENGTHS, strength_problem) for one in (BradleyTerry, Davidson, RaoKupper)},
-    **{one.__name__: Model(one, SEQUENTIAL, sequential_problem) for one in (Elo, Glicko)},
+    **{
+        one.__name__: Model(one, STRENGTHS, strength_problem, remembers=True)
+        for one in (BradleyTerry, Davidson, RaoKupper)
+    },
+    **{one.__name__: Model(one, SEQUENTIAL, sequential_problem, remembers=True) for one in (Elo, Glicko)},
 }

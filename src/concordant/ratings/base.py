@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from concordant.exceptions import ParameterError
 from concordant.ratings.counts import Counts
-from concordant.ratings.leaderboard import Leaderboard, leaderboard, overlapping_ranks
-from concordant.ratings.votes import Items, Votes, read_votes
-from concordant.supervision.columns import check_ids, check_lengths
+from concordant.ratings.leaderboard import Leaderboard
+from concordant.ratings.votes import Items, Votes, check_side, read_votes
+from concordant.supervision.columns import check_lengths
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RatingModel"]
+__all__ = ["RatingModel", "Seed", "check_level", "check_whole", "generator", "likeliest"]
+
+Seed = int | np.random.Generator | None
 
 
 class RatingModel(BaseEstimator):  # type: ignore[misc]
@@ -32,12 +36,16 @@ class RatingModel(BaseEstimator):  # type: ignore[misc]
     ratings_
         Rating of each item.
     counts_
-        Votes so far, summed by pair.
+        Votes so far, summed by pair: a `Counts`, whose `n_votes` is their number.
+    learned_
+        Parameters of the fit.
     """
 
+    may_change: ClassVar[tuple[str, ...]] = ()  # parameters that may, between a fit and what follows it
     known_: Items
     ratings_: FloatArray
     counts_: Counts
+    learned_: dict[str, Any]
 
     @property
     def sided(self) -> bool:
@@ -72,7 +80,8 @@ class RatingModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         left, right
-            Ids of the items of each vote: text or numbers. `left` may be a `Comparisons`, alone.
+            Ids of the items of each vote: text or numbers; single ids are one vote. `left` may be a
+            `Comparisons`, alone.
         outcome
             -1 the left won, +1 the right won, 0 a tie.
         sample_weight
@@ -92,14 +101,32 @@ class RatingModel(BaseEstimator):  # type: ignore[misc]
         """Learn from further votes; new items are added. Without a `fit` before, the same as `fit`."""
         if not hasattr(self, "counts_"):
             return self.fit(left, right, outcome, sample_weight=sample_weight)
+        self.check_unchanged()
         votes = read_votes(left, right, outcome, sample_weight, known=self.known_)
         return self.adopt(votes, self.counts_.plus(Counts.of(votes, sided=self.counts_.sided)), fresh=False)
 
     def adopt(self, votes: Votes, counts: Counts, *, fresh: bool) -> Self:
         """Learn, and then remember the votes."""
         self.learn(votes, counts, fresh=fresh)
-        self.known_, self.counts_ = votes.items, counts
+        self.known_, self.counts_, self.learned_ = votes.items, counts, self.get_params()
         return self
+
+    def check_fitted(self) -> None:
+        """Refuse a model that is not fitted, or not as its parameters say now."""
+        check_is_fitted(self, "ratings_")
+        self.check_unchanged()
+
+    def check_unchanged(self) -> None:
+        """Refuse parameters that are no longer those of the fit: what was learned would contradict them."""
+        now = self.get_params()
+        for name, value in vars(self).get("learned_", {}).items():
+            if name in now and name not in self.may_change and now[name] is not value and now[name] != value:
+                allowed = f"{value!r}, as when the model was fitted, or fit again"
+                raise ParameterError(name, now[name], allowed)
+
+    def counted(self, counts: Counts) -> Counts:
+        """Give the votes as the model counts them."""
+        return counts
 
     @property
     def items_(self) -> NDArray[Any]:
@@ -109,19 +136,18 @@ class RatingModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def components_(self) -> list[NDArray[Any]]:
-        """Names of the items, by component: in one of several, everyone beat everyone, if through others.
+        """Names of the items by component: within one, each won against each other, if through others.
 
-        A tie counts as a win each way. Largest first. Ratings in different components are comparable only as
-        far as the model's own assumptions go.
+        A tie counts as a win each way, or as the model counts it. Largest first. Ratings in different
+        components are comparable only as far as the model's own assumptions go.
         """
-        check_is_fitted(self, "counts_")
-        return [self.known_.names[numbers] for numbers in self.counts_.components()]
+        self.check_fitted()
+        return [self.known_.names[numbers] for numbers in self.counted(self.counts_).components()]
 
     def codes(self, left: ArrayLike, right: ArrayLike) -> tuple[IntArray, IntArray]:
         """Numbers of the items of each pair; single ids are pairs of one."""
         check_is_fitted(self, "ratings_")
-        sides = [[ids] if np.ndim(ids) == 0 else ids for ids in (left, right)]
-        left, right = (check_ids(ids, name) for ids, name in zip(sides, ("left", "right"), strict=True))
+        left, right = check_side(left, "left"), check_side(right, "right")
         check_lengths("left", len(left), right=right)
         return self.known_.codes(left, "left"), self.known_.codes(right, "right")
 
@@ -131,17 +157,46 @@ class RatingModel(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, left: ArrayLike, right: ArrayLike) -> IntArray:
         """Give the most probable outcome; 0 where both sides are equally probable, or a tie is as much so."""
-        loses, tie, wins = self.predict_proba(left, right).T
-        side = np.where(wins > loses, 1, -1)
-        return np.where((wins == loses) | (tie >= np.maximum(wins, loses)), 0, side).astype(np.int64)
+        return likeliest(self.predict_proba(left, right))
 
-    def rank_bounds(self, level: float) -> tuple[IntArray, IntArray]:
-        """Give the best and the worst rank that each item may have: by intervals that do not overlap."""
-        return overlapping_ranks(*self.interval(level))
+    def rank_bounds(self, level: float = 0.95) -> tuple[IntArray, IntArray]:
+        """Give the best and the worst rank that each item may have."""
+        raise NotImplementedError
 
     def leaderboard(self, level: float = 0.95) -> Leaderboard:
-        """Give the items by rating, with intervals, ranks that may be shared, and their records."""
-        check_is_fitted(self, "ratings_")
-        return leaderboard(
-            self.items_, self.ratings_, self.interval(level), self.rank_bounds(level), self.counts_, level
-        )
+        """Give the items by rating, with intervals, the ranks that the votes leave open, and records."""
+        raise NotImplementedError
+
+
+def likeliest(probabilities: FloatArray) -> IntArray:
+    """Give the most probable outcome; 0 where both sides are equally probable, or a tie is as much so.
+
+    >>> likeliest(np.array([[0.5, 0.2, 0.3], [0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.4, 0.4, 0.2]])).tolist()
+    [-1, 1, 0, 0]
+    """
+    left, tie, right = probabilities.T
+    side = np.where(right > left, 1, -1)
+    return np.where((right == left) | (tie >= np.maximum(right, left)), 0, side).astype(np.int64)
+
+
+def check_level(level: float) -> float:
+    """Give a confidence between 0 and 1."""
+    if isinstance(level, bool) or not (isinstance(level, Real) and 0.0 < level < 1.0):
+        raise ParameterError("level", level, "a number between 0 and 1, such as 0.95")
+    return float(level)
+
+
+def check_whole(name: str, value: object, least: int) -> int:
+    """Give a whole number that is at least so large."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(name, value, f"a whole number >= {least}")
+    return int(value)
+
+
+def generator(random_state: Seed) -> np.random.Generator:
+    """Give numpy's generator of this state."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        allowed = "a whole number >= 0, a numpy Generator, or None"
+        raise ParameterError("random_state", random_state, allowed) from error

@@ -8,8 +8,9 @@ import numpy as np
 
 from concordant.exceptions import ParameterError
 from concordant.ratings.counts import Counts
-from concordant.ratings.likelihood import Likelihood, Point, maximise, symmetric
 from concordant.ratings.leaderboard import overlapping_ranks
+from concordant.ratings.likelihood import Likelihood, Point, symmetric
+from concordant.ratings.newton import maximise
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ __all__ = [
     "bootstrap",
     "covariance",
     "drawn_interval",
-    "drawn_ranks",
     "normal_interval",
+    "open_ranks",
     "separated_ranks",
 ]
 
@@ -109,19 +110,21 @@ def drawn_interval(drawn: FloatArray, level: float) -> tuple[FloatArray, FloatAr
     return np.where(flat, -np.inf, low), np.where(flat, np.inf, high)
 
 
-def drawn_ranks(ratings: FloatArray, drawn: FloatArray, level: float) -> tuple[IntArray, IntArray]:
-    """Give the best and the worst rank of each item, by the spread of resampled ratings.
+def open_ranks(ratings: FloatArray, errors: FloatArray, level: float) -> tuple[IntArray, IntArray]:
+    """Give the best and the worst rank of each item, right together at this level.
 
-    Of up to 5,000 items by differences, as `separated_ranks` does. Of more by normal intervals that do not
-    overlap, each at so high a level that all of them hold together (Bonferroni): wider, and still right.
+    `errors` are samples of the ratings, (n_samples, n_items), or one deviation an item, independent. Of up to
+    5,000 items by differences, as `separated_ranks` does. Of more by normal intervals that do not overlap,
+    each at so high a level that all of them hold together (Bonferroni): they leave more ranks open.
     """
     from scipy.stats import norm
 
-    n = len(ratings)
+    sampled, n = errors.ndim == 2, len(ratings)
+    errors = errors - errors[0] if sampled else errors  # what never moves has variance 0, not nearly 0
     if n <= MOST_ITEMS:
-        return separated_ranks(ratings, np.cov(drawn, rowvar=False).reshape(n, n), level)
-    spread = drawn.std(axis=0, ddof=1)
-    width = np.where(spread > 0.0, norm.isf((1.0 - level) / (2.0 * n)) * spread, np.inf)
+        return separated_ranks(ratings, np.cov(errors.T) if sampled else np.diag(errors**2), level)
+    spread = errors.std(axis=0, ddof=1) if sampled else errors
+    width = np.where(spread > 0.0, norm.isf(0.5 * (1.0 - level) / n) * spread, np.inf)
     return overlapping_ranks(ratings - width, ratings + width)
 
 

@@ -59,9 +59,7 @@ def filled_pairs(
 
 
 @kernel
-def join_pairs(
-    first: IntArray, second: IntArray, cells: FloatArray, mutual: bool, parent: IntArray
-) -> int:
+def join_pairs(first: IntArray, second: IntArray, cells: FloatArray, mutual: bool, parent: IntArray) -> int:
     """Join items that met, or if `mutual` that both won or tied, and count the parts that are left.
 
     `parent` begins as 0, 1, 2, ... and ends as a forest, one root a part. It stops at one part.
@@ -86,33 +84,26 @@ def join_pairs(
 
 
 @kernel
-def add_pair(
+def add_first(
     i: int,
-    j: int,
     slope: float,
     bend: float,
     cross: float,
     tie_slope: float,
     tie_bend: float,
-    bordered: bool,
     sums: FloatArray,
     nodes: FloatArray,
 ) -> None:
-    """Add one pair's derivatives to the sums, which `davidson` explains."""
+    """Add the derivatives of pairs with this first side to the sums, which `davidson` explains."""
+    sums[1] += slope
+    sums[2] += tie_slope
+    sums[3] += bend
+    sums[4] += cross
+    sums[5] += tie_bend
     nodes[i, 0] += slope
     nodes[i, 1] += bend
-    nodes[j, 0] -= slope
-    nodes[j, 1] += bend
-    if bordered:
-        sums[1] += slope
-        sums[2] += tie_slope
-        sums[3] += bend
-        sums[4] += cross
-        sums[5] += tie_bend
-        nodes[i, 2] += bend
-        nodes[i, 3] += cross
-        nodes[j, 2] -= bend
-        nodes[j, 3] -= cross
+    nodes[i, 2] += bend
+    nodes[i, 3] += cross
 
 
 @kernel
@@ -158,23 +149,40 @@ def davidson(
     nu, boost = math.exp(tie), 1.0 if far else math.exp(advantage)
     sums[:] = 0.0
     nodes[:] = 0.0
+    value, slopes, bends, crosses, tie_slopes, tie_bends = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for e in range(len(first)):
         i, j = first[e], second[e]
+        if e > 0 and i != first[e - 1]:
+            add_first(first[e - 1], slopes, bends, crosses, tie_slopes, tie_bends, sums, nodes)
+            slopes, bends, crosses, tie_slopes, tie_bends = 0.0, 0.0, 0.0, 0.0, 0.0
         wins, ties, losses = cells[e, 0], cells[e, 1], cells[e, 2]
-        x, y, log_x, log_y = sides(halves, i, j, advantage, far)
+        x, y, log_x, log_y = halves[i, 1], halves[j, 1], 0.0, 0.0
+        if far or valued:
+            x, y, log_x, log_y = sides(halves, i, j, advantage, far)
         x, votes = x * boost, wins + ties + losses
         scale = 1.0 / (x * x + y * y + nu * x * y)
         p, q, level = x * x * scale, y * y * scale, nu * x * y * scale
         if valued:
-            sums[0] += votes * math.log(scale)
-            sums[0] += (wins + wins + ties) * log_x + (losses + losses + ties) * log_y
+            value += votes * math.log(scale)
+            value += (wins + wins + ties) * log_x + (losses + losses + ties) * log_y
             if ties > 0.0:
-                sums[0] += ties * tie
+                value += ties * tie
         slope = 0.5 * (wins * (q + q + level) - losses * (p + p + level) + ties * (q - p))
-        curvature[e] = 0.25 * votes * (4.0 * p * q + level * (p + q))  # p + q - (p - q)^2 without cancelling
-        tie_slope = ties * (p + q) - (wins + losses) * level
-        cross, tie_bend = 0.5 * votes * level * (q - p), votes * level * (p + q)
-        add_pair(i, j, slope, curvature[e], cross, tie_slope, tie_bend, bordered, sums, nodes)
+        bend = 0.25 * votes * (4.0 * p * q + level * (p + q))  # p + q - (p - q)^2 without cancelling
+        curvature[e] = bend
+        slopes, bends = slopes + slope, bends + bend
+        nodes[j, 0] -= slope
+        nodes[j, 1] += bend
+        if bordered:
+            cross = 0.5 * votes * level * (q - p)
+            nodes[j, 2] -= bend
+            nodes[j, 3] -= cross
+            crosses += cross
+            tie_slopes += ties * (p + q) - (wins + losses) * level
+            tie_bends += votes * level * (p + q)
+    sums[0] = value
+    if len(first) > 0:
+        add_first(first[-1], slopes, bends, crosses, tie_slopes, tie_bends, sums, nodes)
 
 
 @kernel
@@ -196,24 +204,40 @@ def rao_kupper(
     theta, excess, boost = math.exp(tie), math.expm1(2.0 * tie), 1.0 if far else math.exp(advantage)
     sums[:] = 0.0
     nodes[:] = 0.0
+    value, slopes, bends, crosses, tie_slopes, tie_bends = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for e in range(len(first)):
-        i, j, ties = first[e], second[e], cells[e, 1]
-        ahead, behind = cells[e, 0] + ties, cells[e, 2] + ties  # a tie is short of neither threshold
+        i, j = first[e], second[e]
+        if e > 0 and i != first[e - 1]:
+            add_first(first[e - 1], slopes, bends, crosses, tie_slopes, tie_bends, sums, nodes)
+            slopes, bends, crosses, tie_slopes, tie_bends = 0.0, 0.0, 0.0, 0.0, 0.0
+        wins, ties, losses = cells[e, 0], cells[e, 1], cells[e, 2]
+        ahead, behind = wins + ties, losses + ties  # a tie is short of neither threshold
         x, y, log_x, log_y = sides(halves, i, j, advantage, far)
         x, y = x * boost * x * boost, y * y
         above, below = 1.0 / (x + theta * y), 1.0 / (y + theta * x)
         if valued:
-            sums[0] += ahead * (2.0 * log_x + math.log(above)) + behind * (2.0 * log_y + math.log(below))
+            value += ahead * (2.0 * log_x + math.log(above)) + behind * (2.0 * log_y + math.log(below))
             if ties > 0.0:
-                sums[0] += ties * math.log(excess)
-        down, up = ahead * theta * y * above, behind * theta * x * below
-        one, two = down * x * above, up * y * below
-        tie_slope, tie_bend = -down - up, one + two
-        if ties > 0.0:
-            tie_slope += 2.0 * ties * (1.0 + 1.0 / excess)
-            tie_bend += 4.0 * ties * (1.0 + 1.0 / excess) / excess
+                value += ties * math.log(excess)
+        win, loss, not_win, not_loss = x * above, y * below, theta * y * above, theta * x * below
+        one, two = ahead * win * not_win, behind * loss * not_loss
+        slope = wins * not_win - losses * not_loss + ties * (loss - win)
         curvature[e] = one + two
-        add_pair(i, j, down - up, one + two, two - one, tie_slope, tie_bend, bordered, sums, nodes)
+        slopes, bends = slopes + slope, bends + one + two
+        nodes[j, 0] -= slope
+        nodes[j, 1] += one + two
+        if bordered:
+            nodes[j, 2] -= one + two
+            nodes[j, 3] -= two - one
+            crosses += two - one
+            tie_slopes += ties * (win + loss) - wins * not_win - losses * not_loss
+            tie_bends += one + two
+            if ties > 0.0:
+                tie_slopes += 2.0 * ties / excess
+                tie_bends += 4.0 * ties * (1.0 + 1.0 / excess) / excess
+    sums[0] = value
+    if len(first) > 0:
+        add_first(first[-1], slopes, bends, crosses, tie_slopes, tie_bends, sums, nodes)
 
 
 @kernel
@@ -222,8 +246,14 @@ def laplacian_times(
 ) -> None:
     """Fill in, for each item, the sum over its pairs of curvature * (its entry - the other's)."""
     out[:] = 0.0
+    total = 0.0
     for e in range(len(first)):
         i, j = first[e], second[e]
+        if e > 0 and i != first[e - 1]:  # pairs of one first side follow each other: its sum is kept back
+            out[first[e - 1]] += total
+            total = 0.0
         flow = curvature[e] * (vector[i] - vector[j])
-        out[i] += flow
+        total += flow
         out[j] -= flow
+    if len(first) > 0:
+        out[first[-1]] += total

@@ -35,6 +35,13 @@ class BradleyTerry(StrengthModel):
     max_iter
         Most steps.
 
+    Attributes
+    ----------
+    items_, ratings_, counts_, components_
+        Names of the items, their log-strengths, the votes by pair, and who is connected.
+    advantage_, value_, n_iter_
+        Log of the left side's factor; the log-likelihood, less alpha's penalty; Newton steps.
+
     Examples
     --------
     >>> model = BradleyTerry().fit(["a", "a", "b"], ["b", "b", "a"], [-1, -1, -1])
@@ -67,10 +74,10 @@ class BradleyTerry(StrengthModel):
 
     def counted(self, counts: Counts) -> Counts:
         """Ties as half wins, or gone."""
-        cells, ties = counts.cells.copy(), counts.cells[:, 1].copy()
-        cells[:, 1] = 0.0
-        if self.ties == "half":
-            cells[:, ::2] += 0.5 * ties[:, None]
+        cells = np.zeros_like(counts.cells)
+        half = 0.5 * counts.cells[:, 1] if self.ties == "half" else 0.0
+        for side in (0, 2):
+            np.add(counts.cells[:, side], half, out=cells[:, side])
         return counts.with_cells(cells)
 
 
@@ -88,6 +95,8 @@ class Davidson(StrengthModel):
 
     Attributes
     ----------
+    items_, ratings_, counts_, components_, advantage_, value_, n_iter_
+        As of `BradleyTerry`.
     nu_
         How frequent ties are: between equals, nu / (2 + nu) of the votes. 0 where there are none; infinite
         where there is nothing else (with alpha > 0).
@@ -128,6 +137,8 @@ class RaoKupper(StrengthModel):
 
     Attributes
     ----------
+    items_, ratings_, counts_, components_, advantage_, value_, n_iter_
+        As of `BradleyTerry`.
     theta_
         The threshold, >= 1: 1 where there are no ties; infinite where there is nothing else (with
         alpha > 0).

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from concordant.exceptions import LabelError, NonFiniteError, ParameterError
-from concordant.ratings.base import RatingModel
+from concordant.ratings.base import RatingModel, Seed, check_level, check_whole, generator
 from concordant.ratings.counts import Counts
-from concordant.ratings.intervals import MOST_ITEMS, separated_ranks
-from concordant.ratings.leaderboard import Leaderboard, leaderboard, overlapping_ranks
+from concordant.ratings.intervals import drawn_interval, open_ranks
+from concordant.ratings.leaderboard import Leaderboard, leaderboard
 from concordant.ratings.played import LEVELS, NO_NUMBERS, Played, State, in_order, joined
 from concordant.ratings.ties import davidson, fit_tie
 from concordant.ratings.votes import Votes, read_votes
@@ -30,12 +28,10 @@ __all__ = [
     "Played",
     "SequentialModel",
     "State",
-    "check_level",
     "check_number",
     "check_times",
     "davidson",
     "fit_tie",
-    "open_ranks",
 ]
 
 RESAMPLES = 500
@@ -61,7 +57,6 @@ class SequentialModel(RatingModel):
     history_: list[Played]
     latest_: float
     tie_: float
-    learned_: dict[str, Any]
     clock_: str
 
     def newcomers(self, n: int) -> State:
@@ -146,15 +141,6 @@ class SequentialModel(RatingModel):
             raise LabelError(problem, "update by later votes, or fit all of them together.")
         return self.take_in(votes, times, fresh=False)
 
-    def check_unchanged(self) -> None:
-        """Refuse parameters that are no longer those of the fit: state and votes would contradict them."""
-        now = self.get_params()
-        for name, value in vars(self).get("learned_", now).items():
-            if now[name] is not value and now[name] != value:
-                raise ParameterError(
-                    name, now[name], f"{value!r}, as when the model was fitted, or fit again"
-                )
-
     def take_in(self, votes: Votes, times: FloatArray | None, *, fresh: bool) -> Self:
         """Learn the votes in order of time, and remember them."""
         played = in_order(votes, times, self.periods(times))
@@ -192,7 +178,7 @@ class SequentialModel(RatingModel):
         *,
         method: str | None = None,
         n_resamples: int = RESAMPLES,
-        random_state: int = 0,
+        random_state: Seed = 0,
     ) -> tuple[FloatArray, FloatArray]:
         """Give the ends of each rating's interval.
 
@@ -217,16 +203,15 @@ class SequentialModel(RatingModel):
         level: float = 0.95,
         method: str | None = None,
         n_resamples: int = RESAMPLES,
-        random_state: int = 0,
+        random_state: Seed = 0,
     ) -> tuple[IntArray, IntArray]:
         """Give the best and the worst rank that each item may have, all of them at once at this level.
 
         By differences of ratings, as of the models of strengths, with errors over the samples, or those of
         Glicko's deviations; of more than 5000 items by intervals at a level so high that they hold together.
         """
-        return open_ranks(
-            self.ratings_, self.ends_and_errors(level, method, n_resamples, random_state)[1], level
-        )
+        _, errors = self.ends_and_errors(level, method, n_resamples, random_state)
+        return open_ranks(self.ratings_, errors, level)
 
     def leaderboard(
         self,
@@ -234,7 +219,7 @@ class SequentialModel(RatingModel):
         *,
         method: str | None = None,
         n_resamples: int = RESAMPLES,
-        random_state: int = 0,
+        random_state: Seed = 0,
     ) -> Leaderboard:
         """Give the items by rating, with intervals, the ranks that the votes leave open, and records.
 
@@ -245,56 +230,35 @@ class SequentialModel(RatingModel):
         method, n_resamples, random_state
             As of `interval`.
         """
-        check_is_fitted(self, "ratings_")
         ends, errors = self.ends_and_errors(level, method, n_resamples, random_state)
         ranks = open_ranks(self.ratings_, errors, level)
         return leaderboard(self.items_, self.ratings_, ends, ranks, self.counts_, level)
 
     def ends_and_errors(
-        self, level: float, method: str | None, n_resamples: int, random_state: int
+        self, level: float, method: str | None, n_resamples: int, random_state: Seed
     ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
         """Give the intervals, and samples of the ratings' errors, or the deviations where these are known."""
-        check_is_fitted(self, "state_")
+        self.check_fitted()
         if method not in (None, *self.methods):
             raise ParameterError("method", method, " or ".join(map(repr, self.methods)))
-        tail = 0.5 - 0.5 * check_level(level)
+        level = check_level(level)
         if (method or self.methods[0]) == "deviation":
-            return self.by_deviation(tail)
-        sample = self.resampled(n_resamples, random_state)
-        low, high = np.quantile(sample, [tail, 1.0 - tail], axis=0)
-        silent = np.ptp(sample, axis=0) == 0.0
-        return (np.where(silent, -np.inf, low), np.where(silent, np.inf, high)), sample
+            return self.by_deviation(0.5 - 0.5 * level)
+        drawn = self.resampled(n_resamples, random_state)
+        return drawn_interval(drawn, level), drawn
 
-    def resampled(self, n_resamples: int = RESAMPLES, random_state: int = 0) -> FloatArray:
+    def resampled(self, n_resamples: int = RESAMPLES, random_state: Seed = 0) -> FloatArray:
         """Give ratings by votes drawn with replacement, kept in order: shape (n_resamples, n_items)."""
-        check_is_fitted(self, "state_")
-        self.check_unchanged()
-        if isinstance(n_resamples, bool) or not isinstance(n_resamples, numbers.Integral) or n_resamples < 2:
-            raise ParameterError("n_resamples", n_resamples, "a whole number >= 2")
-        rng, played = np.random.default_rng(random_state), joined(self.history_)
-        n_votes, ratings = len(played.left), np.empty((int(n_resamples), len(self.known_)))
+        self.check_fitted()
+        size = check_whole("n_resamples", n_resamples, 2), len(self.known_)
+        rng, played, ratings = generator(random_state), joined(self.history_), np.empty(size)
+        n_votes = len(played.left)
         for row in ratings:
             drawn = np.bincount(rng.integers(n_votes, size=n_votes), minlength=n_votes)
             state = self.newcomers(len(self.known_))
             self.play(state, played, frozen(drawn))
             row[:] = check_finite(self.rate(state), self.known_.names)
         return ratings
-
-
-def open_ranks(ratings: FloatArray, errors: FloatArray, level: float) -> tuple[IntArray, IntArray]:
-    """Give the best and the worst rank of each item, right together at this level.
-
-    `errors` are samples of the ratings, (n_samples, n_items), or one deviation an item, independent.
-    """
-    from scipy.special import ndtri
-
-    sampled, n = errors.ndim == 2, len(ratings)
-    errors = errors - errors[0] if sampled else errors  # what never moves has variance 0, not nearly 0
-    if n <= MOST_ITEMS:
-        return separated_ranks(ratings, np.cov(errors.T) if sampled else np.diag(errors**2), level)
-    spread = errors.std(axis=0, ddof=1) if sampled else errors
-    reach = np.where(spread > 0.0, ndtri(1.0 - 0.5 * (1.0 - level) / n) * spread, np.inf)
-    return overlapping_ranks(ratings - reach, ratings + reach)
 
 
 def check_finite(ratings: FloatArray, names: NDArray[Any]) -> FloatArray:
@@ -325,11 +289,3 @@ def check_number(name: str, value: object, least: float, *, above: bool = False)
         raise ParameterError(name, value, allowed)
     if value < least or (above and value == least):
         raise ParameterError(name, value, allowed)
-
-
-def check_level(level: float) -> float:
-    """Give a probability between 0 and 1."""
-    check_number("level", level, 0.0, above=True)
-    if level >= 1.0:
-        raise ParameterError("level", level, "between 0 and 1")
-    return float(level)

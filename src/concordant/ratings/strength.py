@@ -21,12 +21,13 @@ from concordant.ratings.intervals import (
     bootstrap,
     covariance,
     drawn_interval,
-    drawn_ranks,
     normal_interval,
+    open_ranks,
     separated_ranks,
 )
 from concordant.ratings.leaderboard import Leaderboard, leaderboard
-from concordant.ratings.likelihood import FARTHEST, Likelihood, Maximum, maximise
+from concordant.ratings.likelihood import FARTHEST, Likelihood
+from concordant.ratings.newton import Maximum, maximise
 from concordant.ratings.votes import Votes
 from concordant.types import FloatArray, IntArray
 
@@ -79,14 +80,10 @@ class StrengthModel(RatingModel):
             raise ParameterError("tol", self.tol, "a number > 0")
         check_whole("max_iter", self.max_iter, 1)
 
-    def counted(self, counts: Counts) -> Counts:
-        """Give the votes as the model counts them."""
-        return counts
-
     def likelihood(self, counts: Counts, alpha: float) -> Likelihood:
         """Give what is maximised; without a tie, or without a win, the tie parameter is known."""
         counted = self.counted(counts)
-        won, tied = counted.cells[:, ::2].any(), counted.cells[:, 1].any()
+        won, tied = counted.totals[::2].any(), counted.totals[1] > 0.0
         fixed = self.form.no_ties if not tied else FARTHEST
         return Likelihood(counted, self.form, float(alpha), counts.sided, bool(tied and won), fixed)
 
@@ -95,12 +92,12 @@ class StrengthModel(RatingModel):
         self.checked()
         likelihood = self.likelihood(counts, self.alpha)
         if likelihood.alpha == 0.0:
-            tied = bool(likelihood.counts.cells[:, 1].any())
+            tied = bool(likelihood.counts.totals[1] > 0.0)
             refuse_infinite(likelihood.counts, votes.items, advantage=likelihood.advantage, tie=tied)
         with one_blas_thread():
             found = maximise(likelihood, self.start(likelihood, fresh=fresh), self.tol, self.max_iter)
         if not found.converged:
-            text = f"no maximum within {found.n_iter} steps: raise max_iter, or alpha"
+            text = f"no maximum within {found.n_iter} steps: raise max_iter, tol or alpha"
             warnings.warn(text, ConvergenceWarning, stacklevel=4)
         self.take_over(likelihood, found)
 
@@ -108,9 +105,8 @@ class StrengthModel(RatingModel):
         """Where the search begins: equal strengths, or the ratings so far."""
         x = np.zeros(likelihood.size)
         if likelihood.tie:
-            heaviest = likelihood.counts.cells.max()
-            won, tied, lost = (likelihood.counts.cells / heaviest).sum(axis=0)
-            x[-1] = likelihood.form.first_guess(float(tied / (won + tied + lost)))
+            totals = likelihood.counts.totals / likelihood.counts.totals.max()
+            x[-1] = likelihood.form.first_guess(float(totals[1] / totals.sum()))
         if not fresh:
             x[: len(self.ratings_)] = self.ratings_
             if likelihood.advantage:
@@ -121,7 +117,7 @@ class StrengthModel(RatingModel):
         """Keep what was learned."""
         ratings, self.advantage_, self.log_tie_ = likelihood.parts(found.x)
         self.ratings_ = ratings - ratings.mean()
-        self.x_, self.n_iter_, self.value_ = found.x, found.n_iter, likelihood.at(found.x).value
+        self.x_, self.n_iter_, self.value_ = found.x, found.n_iter, found.value
 
     @property
     def elo_(self) -> FloatArray:
@@ -221,7 +217,7 @@ class StrengthModel(RatingModel):
         """Give the best and the worst rank that each item may have, all of them at once at this level."""
         check_level(level)
         if method == "bootstrap":
-            return drawn_ranks(self.ratings_, self.resampled(n_resamples, random_state), level)
+            return open_ranks(self.ratings_, self.resampled(n_resamples, random_state), level)
         return separated_ranks(self.ratings_, self.covariance(method), level)
 
     def leaderboard(
@@ -254,7 +250,7 @@ class StrengthModel(RatingModel):
         base, unit = (0.0, 1.0) if scale == "natural" else (1500.0, ELO)
         if method == "bootstrap":
             drawn = self.resampled(n_resamples, random_state)
-            ends, ranks = drawn_interval(drawn, level), drawn_ranks(self.ratings_, drawn, level)
+            ends, ranks = drawn_interval(drawn, level), open_ranks(self.ratings_, drawn, level)
         else:
             errors = self.covariance(method)
             ends = normal_interval(self.ratings_, errors, level)

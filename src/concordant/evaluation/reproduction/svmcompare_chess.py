@@ -9,7 +9,7 @@ the statistics add anything to it.
 The paper's machine, with the hinge, has no weights at its exact optimum on these games, whatever the C
 (`ChessPoint.collapsed`): it ignores all features and predicts a draw always. What areas it has are those of
 the direction in which its weights vanish, and change with the tolerance. So the logistic loss, which does not
-collapse, stands for the linear machine; it was chosen before any test game was looked at.
+collapse, stands for the linear machine; it was chosen before any test result of a smooth machine was seen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from concordant._segments import n_threads, one_blas_thread
 from concordant.evaluation.outcomes import evaluate_outcomes
 from concordant.evaluation.paired_areas import PairedAUC, paired_auc
 from concordant.evaluation.reproduction.svmcompare_chess_data import YEARS, Season, load, season
-from concordant.evaluation.reproduction.svmcompare_chess_machines import machine
+from concordant.evaluation.reproduction.svmcompare_chess_machines import area_at, machine
 from concordant.evaluation.reproduction.svmcompare_chess_models import (
     KERNELS,
     TRIVIAL,
@@ -37,6 +37,7 @@ from concordant.evaluation.reproduction.svmcompare_chess_models import (
 from concordant.evaluation.reproduction.svmcompare_chess_ratings import rating, trivial
 from concordant.evaluation.reproduction.svmcompare_chess_results import (
     OURS,
+    AtTolerance,
     ChessPoint,
     ChessStudy,
     Within,
@@ -47,6 +48,9 @@ from concordant.exceptions import GuaranteeWarning, ParameterError
 __all__ = ["YEARS", "ChessStudy", "answer", "figure6", "study"]
 
 WITHIN = ("Elo", "Glicko", "printed", "logistic, 2 + move")  # with which it is compared within each year, too
+HINGE = "linear, 16"
+TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-8)
+COST = 1e-6  # of the look at tolerances
 RESAMPLES = 1000
 
 
@@ -90,7 +94,7 @@ def study(
         raise ParameterError("years", chosen, "at least one year")
     games = load(folder)
     seasons = [season(games, year, history=history, max_games=max_games, seed=seed) for year in chosen]
-    points, within = list[ChessPoint](), list[Within]()
+    points, within, tolerances = list[ChessPoint](), list[Within](), list[AtTolerance]()
     with warnings.catch_warnings(), one_blas_thread(), ThreadPoolExecutor(n_threads()) as threads:
         # That a machine has no threshold, or predicts draws only, is in the results. The filters are those of
         # all threads.
@@ -101,11 +105,13 @@ def study(
                 found = {model.name: job.result() for model, job in zip(machines, jobs, strict=True)}
                 points += [measured(one, model, said) for model, said in found.items()]
                 within += contrasts_within(one, found, seed)
+                tolerances += by_tolerance(one, machines)
                 if step is not None:
                     step(f"{one.year}: {len(one.train)} games train, {len(one.test)} test")
         finally:
             threads.shutdown(cancel_futures=True)
-    return ChessStudy(tuple(points), tuple(counted(one) for one in seasons), tuple(within), games.impossible)
+    years_of_games = tuple(counted(one) for one in seasons)
+    return ChessStudy(tuple(points), years_of_games, tuple(within), games.impossible, tuple(tolerances))
 
 
 def answer(season: Season, model: Model, seed: int = 0) -> Answer:
@@ -135,6 +141,16 @@ def contrasts_within(one: Season, found: Mapping[str, Answer], seed: int) -> lis
         return paired_auc(y, ours, theirs, n_resamples=RESAMPLES, seed=seed, clusters=event)
 
     return [Within(one.year, name, test(name)) for name in WITHIN]
+
+
+def by_tolerance(one: Season, machines: Sequence[Model]) -> list[AtTolerance]:
+    """Train the linear machines on all statistics to several tolerances, with C = 1e-6."""
+    asked = [model for model in machines if model.name in (OURS, HINGE)]
+    return [
+        AtTolerance(one.year, model.name, tol, area_at(one, model, COST, tol))
+        for model in asked
+        for tol in TOLERANCES
+    ]
 
 
 def counted(one: Season) -> YearOfGames:

@@ -18,7 +18,7 @@ from concordant.scorers.kernel import Kernel, NystroemMap
 from concordant.solvers.margin import fit_margin
 from concordant.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["COSTS", "SMOOTH_COSTS", "TOL", "hinge_collapses", "machine"]
+__all__ = ["COSTS", "SMOOTH_COSTS", "TOL", "area_at", "hinge_collapses", "machine"]
 
 COSTS = tuple(10.0**power for power in range(-12, 1, 2))  # of the hinge, by hundreds as in the paper
 SMOOTH_COSTS = tuple(10.0**power for power in range(-6, 3))
@@ -118,6 +118,16 @@ def path(
         found = fit_margin(turned, is_tie, C=C, loss=loss, tol=tol, start=start)
         start = found.w, found.bias
         yield found.w
+
+
+def area_at(season: Season, model: Model, C: float, tol: float) -> float:
+    """Give the test area of a linear machine, trained to a tolerance."""
+    pairs, y = features_of(season, model.features), season.y
+    scaled = Scaling.of(pairs[season.train], np.ones(len(season.train)))(pairs)
+    differences, fitted = scaled[:, 1] - scaled[:, 0], season.train
+    turned = differences[fitted] * turn(y[fitted])
+    found = fit_margin(turned, y[fitted] == 0, C=C, loss=model.loss, tol=tol)
+    return comparison_roc(y[season.test], differences[season.test] @ found.w).area
 
 
 def collapses_in_training(pairs: FloatArray, y: IntArray) -> bool:

@@ -17,14 +17,14 @@ SUBTITLE = (
     "January to April train, May to December test, {first} to {last}. Line: mean; "
     "grey crosses: the paper's means, on other games"
 )
-NOTE = "hinge: at its optimum the machine ignores its features; the area is a matter of tolerance"
+NOTE = "linear hinge, no printed rating: the optimum ignores all features; areas are a matter of tolerance"
 GROUPS = (  # (legend, colour of Okabe and Ito, what a name must be or begin with, and end with)
     ("no features", "#000000", ("trivial",), ""),
     ("one rating", "#0072B2", ("Elo", "Glicko", "printed"), ""),
     ("logistic or squared hinge, with the printed rating", "#009E73", ("logistic", "squared"), "printed"),
     ("logistic or squared hinge, all 16 statistics", "#D55E00", ("logistic", "squared"), ", 16"),
     ("logistic or squared hinge, fewer", "#E69F00", ("logistic", "squared"), ""),
-    ("hinge, as published", "#56B4E9", ("linear", "poly", "rbf"), ""),
+    ("hinge", "#56B4E9", ("linear", "poly", "rbf"), ""),
 )
 
 
