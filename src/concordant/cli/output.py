@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +42,7 @@ __all__ = [
     "show_error",
     "significance",
     "working",
+    "write_rows",
 ]
 
 COMPILING = "(slow the first time: it is compiled)"
@@ -187,12 +190,35 @@ def progress(first: str, *, total: int, quiet: bool = False) -> Iterator[Callabl
         yield lambda description: bar.update(task, description=description, advance=1)
 
 
-def check_target(path: Path) -> None:
-    """Refuse a file that could not be written, before minutes of work."""
+def check_target(path: Path, *others: Path | None) -> None:
+    """Refuse a file that could not be written, or that is one of the others, before minutes of work."""
     if not path.name or path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    for other in others:
+        if other is not None and same_file(path, other):
+            reason = "it would overwrite a file that is read or written here too; give it another name"
+            raise FileExistsError(errno.EEXIST, reason, str(path))
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths are one file: by what is there, else by name."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a header and one line a row, whole or not at all; nothing where a number is not known."""
+    from concordant.supervision.readers.text import write_atomically
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(without_nan(dict(row)) for row in rows)
+    with write_atomically(path) as stream:
+        stream.write(text.getvalue().encode())
 
 
 def show_error(error: Exception) -> None:
