@@ -195,11 +195,16 @@ def learned(found: Patterns, path: Path) -> None:
         coarse = found.axis[::2], found.axis[::2], levels[::2, ::2]
         panel.contour(*coarse, levels=steps, colors="grey", linewidths=0.6, linestyles="solid")
         panel.set_title(title, fontsize="medium")
-        panel.set(aspect="equal", xticks=[-2, 0, 2], yticks=[-2, 0, 2])
+        panel.set(
+            aspect="equal", xticks=[-2, 0, 2], yticks=[-2, 0, 2], xlim=(-2, 2), ylim=(-2, 2), xlabel="x1"
+        )
     for (left, right), y in zip(found.train.points, found.train.y, strict=True):
         tail, head = (left, right) if y >= 0 else (right, left)
         style = {"arrowstyle": "->" if y else "-", "color": "#D55E00" if y else "#0072B2"}
-        panels[0].annotate("", xy=head, xytext=tail, arrowprops={**style, "shrinkA": 0, "shrinkB": 0})
+        arrow = {**style, "shrinkA": 0, "shrinkB": 0}
+        drawn = panels[0].annotate("", xy=head, xytext=tail, arrowprops=arrow, annotation_clip=False)
+        drawn.arrow_patch.set_clip_path(panels[0].patch)
+    panels[0].set_ylabel("x2")
     figure.savefig(path, metadata={"Date": None})
 
 

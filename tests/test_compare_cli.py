@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from concordant import Comparer, synthetic
 from concordant.cli import app
-from concordant.cli.compare_check import COSTS
+from concordant.cli.compare_check import COSTS, calibrated
 from concordant.cli.compare_html import short
-from concordant.cli.compare_inputs import words_of
+from concordant.cli.compare_inputs import PairTable, words_of
 from concordant.evaluation.outcomes import log_loss
 from concordant.exceptions import LabelError
 from concordant.persistence import load
@@ -207,6 +207,130 @@ def test_weights_count_as_rows(tmp_path):
     assert np.allclose(load(tmp_path / "a.cmp").ratings_, load(tmp_path / "b.cmp").ratings_, atol=1e-8)
 
 
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory):
+    """The votes and the pairs with weights, and the same with each row as often as it counts."""
+    place = tmp_path_factory.mktemp("weighted")
+    with_votes = {"left": NAMES[LEFT], "right": NAMES[RIGHT], "outcome": OUTCOME}
+    sides = {
+        f"{side}_{name}": GAMES.pairs[:, k, p]
+        for p, name in enumerate("xy")
+        for k, side in enumerate(("left", "right"))
+    }
+    for name, columns in {"votes": with_votes, "pairs": sides | {"outcome": GAMES.y}}.items():
+        length = len(columns["outcome"])
+        table = columns | {"day": np.arange(length), "n": np.tile([1, 3], length // 2)}
+        write(place / f"{name}.csv", table)
+        write(place / f"{name}_long.csv", {key: np.repeat(table[key], table["n"]) for key in table})
+    return place
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("votes", []),
+        ("pairs", ["--set", "calibration=0"]),
+        ("pairs", ["--set", "calibration=0", "--tune"]),
+    ],
+)
+def test_what_fit_says_counts_weights_as_rows(weighted, name, options):
+    """By time the same pairs are held out of both tables."""
+    short_table = answer("fit", weighted / f"{name}.csv", *options, "--time", "day", "--weight", "n")
+    long = answer("fit", weighted / f"{name}_long.csv", *options, "--time", "day")
+    plain = answer("fit", weighted / f"{name}.csv", *options, "--time", "day")
+    for key in ("outcomes", "predicted", "parameters"):
+        assert short_table[key] == long[key]
+    assert short_table["weight"] == long["pairs"]
+    assert short_table["training_error"] == pytest.approx(long["training_error"])
+    for key in ("error", "baseline_error", "log_loss", "baseline_log_loss"):
+        if long["held_out"][key] is not None:  # the log-loss without calibration
+            assert short_table["held_out"][key] == pytest.approx(long["held_out"][key], rel=1e-6)
+    assert plain["held_out"]["baseline_log_loss"] != long["held_out"]["baseline_log_loss"]
+
+
+def test_curves_of_folds_count_weights_as_rows():
+    decided, outcome = GAMES.pairs[:, 1, 0] - GAMES.pairs[:, 0, 0], GAMES.y
+    weight = np.tile([1.0, 3.0], 45)
+    halves = np.arange(90)[:45], np.arange(90)[45:]
+
+    def curves(times, weight):
+        rows = [np.repeat(half, times[half]) for half in halves]
+        places = [np.arange(len(rows[0])), len(rows[0]) + np.arange(len(rows[1]))]
+        kept = np.concatenate(rows)
+        nothing = None, None
+        data = PairTable("a", len(kept), *nothing, outcome[kept], None, (), None, weight)
+        found = [(place, None, None, None) for place in places]
+        told = [one[2] for one in calibrated(found, [decided[half] for half in rows], data)]
+        return np.unique(np.concatenate(told), axis=0)
+
+    once = curves(np.ones(90, int), weight)
+    assert once == pytest.approx(curves(weight.astype(int), None), abs=1e-6)
+    assert once != pytest.approx(curves(np.ones(90, int), None), abs=1e-6)
+
+
+def test_few_rows_may_be_many_votes(tmp_path):
+    votes = {"left": list("abca"), "right": list("bcac"), "outcome": [1, 1, 1, 0], "n": [5] * 4}
+    path = write(tmp_path / "a.csv", votes)
+    assert "4 pairs are too few" in shown("fit", path, "--alpha", 1)
+    text = shown("fit", path, "--alpha", 1, "--weight", "n")
+    assert "held out: 4 folds" in text
+    assert "4 pairs that count 20 times: 0 left, 5 tie, 15 right" in text
+    write(tmp_path / "b.csv", votes | {"n": [0] * 4})
+    assert "column 'n' is 0 throughout" in refused("fit", tmp_path / "b.csv", "--weight", "n")
+
+
+def test_predict_counts_weights_as_rows(folder, weighted):
+    once = answer("predict", folder / "votes.cmp", weighted / "votes.csv", "--weight", "n")
+    long = answer("predict", folder / "votes.cmp", weighted / "votes_long.csv")
+    for key in ("error", "log_loss"):
+        assert once[key] == pytest.approx(long[key])
+    assert once["error"] != answer("predict", folder / "votes.cmp", weighted / "votes.csv")["error"]
+
+
+def test_refits_draw_as_many_votes_as_there_are(tmp_path):
+    """However the votes are spread over rows, the intervals are as wide; four times the votes: half."""
+    rng = np.random.default_rng(1)
+    sides = rng.normal(size=(120, 2))
+    gap = sides[:, 1] - sides[:, 0] + 0.4 * rng.normal(size=120)
+    outcome = np.where(np.abs(gap) < 1.0, 0, np.sign(gap)).astype(int)
+    table = {"left_x": sides[:, 0], "right_x": sides[:, 1], "outcome": outcome}
+    long = {name: np.repeat(column, 4) for name, column in table.items()}
+    path, smooth = write(tmp_path / "a.csv", table), ["--set", "loss=logistic", "--folds", 0]
+    shown("fit", path, *smooth, "-o", tmp_path / "a.cmp")
+    items = write(tmp_path / "items.csv", {"id": ["p", "q"], "x": [0.0, 1.0]})
+    given = ["rank", tmp_path / "a.cmp", "--items", items, "--level", 0.7, "--bootstrap", 100]
+
+    def width(columns, *options):
+        told = answer(*given, "--pairs", write(path, columns), *options)
+        return np.mean([row["high"] - row["low"] for row in told["rows"]])
+
+    once, often = width(table), width(long)
+    assert width(table | {"n": [4] * 120}, "--weight", "n") == pytest.approx(often, rel=0.3)
+    assert width(long | {"n": [0.25] * 480}, "--weight", "n") == pytest.approx(once, rel=0.3)
+    assert often < 0.7 * once
+
+
+def test_wins_as_one_and_zero_are_noted(folder, tmp_path):
+    """0 and 1 may be losses and wins: read as written, and said."""
+    told = OUTCOME != 0
+    ids = {"left": NAMES[LEFT][told], "right": NAMES[RIGHT][told]}
+    path = write(tmp_path / "a.csv", ids | {"outcome": (OUTCOME[told] == -1).astype(int)})
+    result = call("fit", path, "--folds", 0)
+    assert "no outcome is -1" in result.stderr
+    assert "--outcomes score" in result.stderr
+    assert "no outcome is -1" not in call("fit", path, "--folds", 0, "--quiet").stderr
+    assert "no outcome is -1" in answer("fit", path, "--folds", 0)["notes"][0]
+    assert "no outcome is -1" in answer("predict", folder / "votes.cmp", path)["notes"][0]
+    tables = ["--items", folder / "items.csv", "--pairs", path, "--bootstrap", 2]
+    assert "no outcome is -1" in answer("rank", folder / "items.cmp", *tables)["notes"][0]
+    for how in ("score", "1=left,0=right"):
+        meant = call("fit", path, "--folds", 0, "--outcomes", how, "--json")
+        assert "no outcome is -1" not in meant.output
+        assert json.loads(meant.stdout)["outcomes"]["left"] == (OUTCOME[told] == -1).sum()
+    words = write(tmp_path / "b.csv", ids | {"outcome": np.where(OUTCOME[told] == -1, "tie", "right")})
+    assert answer("fit", words, "--folds", 0)["notes"] == []
+
+
 def test_ids_of_numbers_and_text(tmp_path):
     """One side may happen to have numbers only; ids with zeros in front stay as they are."""
     write(tmp_path / "a.csv", {"left": ["1", "2", "x"], "right": ["2", "x", "1"], "outcome": [1, 1, 1]})
@@ -366,6 +490,20 @@ def test_a_comparer_has_intervals_by_refits(folder):
     assert by_features["rows"][0]["votes"] is None
 
 
+def test_scores_without_intervals_are_told_apart(folder, tmp_path):
+    items = {"id": np.arange(60), "skill": np.linspace(-1.0, 1.0, 60), "noise": [3] * 60}
+    text = shown("rank", folder / "items.cmp", "--items", write(tmp_path / "a.csv", items))
+    ratings = [line.split()[2] for line in text.splitlines()[3:63]]
+    assert len({*ratings}) == 60
+
+
+def test_tables_with_tabs_and_compressed(folder, tmp_path):
+    for name in ("a.tsv", "a.csv.gz"):
+        shown("rank", folder / "votes.cmp", "-o", tmp_path / name)
+    assert (tmp_path / "a.tsv").read_text().startswith("rank\t")
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).startswith(b"rank,")
+
+
 class Links(HTMLParser):
     """Whatever a page would fetch."""
 
@@ -494,6 +632,84 @@ def test_places_are_checked_before_the_work(folder, tmp_path):
     (tmp_path / "kept.cmp").write_text("old")
     refused("fit", folder / "new.csv", "-o", tmp_path / "kept.cmp")
     assert (tmp_path / "kept.cmp").read_text() == "old"
+
+
+def test_no_output_overwrites_an_input(folder, tmp_path):
+    votes, items, model, page = (tmp_path / name for name in ("v.csv", "items.csv", "v.cmp", "x.html"))
+    for name, path in (("votes.csv", votes), ("items.csv", items), ("items.cmp", model)):
+        path.write_bytes((folder / name).read_bytes())
+    before = {path: path.read_bytes() for path in (votes, items, model)}
+    (tmp_path / "again.csv").symlink_to(votes)
+    joined = ["--items", items]
+    for command in (
+        ["fit", votes, "-o", votes],
+        ["fit", votes, "-o", tmp_path / "again.csv"],
+        ["fit", votes, *joined, "-o", tmp_path / "." / "items.csv"],
+        ["predict", model, votes, *joined, "-o", votes],
+        ["predict", model, votes, *joined, "-o", items],
+        ["predict", model, votes, *joined, "-o", model],
+        ["rank", model, *joined, "-o", model],
+        ["rank", model, *joined, "-o", items],
+        ["rank", model, *joined, "--pairs", votes, "-o", votes],
+        ["rank", model, *joined, "--html", model],
+        ["rank", model, *joined, "-o", page, "--html", page],
+    ):
+        assert "it would overwrite" in refused(*command)
+    assert before == {path: path.read_bytes() for path in before}
+    assert not page.exists()
+
+
+def test_names_that_promise_another_format(folder, tmp_path):
+    for command in (["rank", folder / "votes.cmp"], ["predict", folder / "votes.cmp", folder / "new.csv"]):
+        for name in ("a.parquet", "a", "a.gz", "a.json.gz"):
+            assert ".csv or .tsv" in refused(*command, "-o", tmp_path / name)
+    assert "--html must be" in refused("rank", folder / "votes.cmp", "--html", tmp_path / "board.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_that_would_be_left_unheard(folder):
+    votes, items = folder / "votes.csv", folder / "items.csv"
+    for option, value in {
+        "--items": items,
+        "--pairs": votes,
+        "--left": "left",
+        "--outcomes": "score",
+        "--weight": "day",
+        "--left-prefix": "a_",
+        "--id": "id",
+    }.items():
+        assert f"{option} must be left out" in refused("rank", folder / "votes.cmp", option, value)
+    scored = ["rank", folder / "items.cmp", "--items", items]
+    assert "--scale must be left out" in refused(*scored, "--scale", "elo")
+    assert "--bootstrap must be left out" in refused(*scored, "--bootstrap", 5)
+    assert "--left must be left out" in refused(*scored, "--left", "left")
+    pairs = ["fit", folder / "pairs.csv", "--folds", 0]
+    assert "C is given already" in refused(*pairs, "--C", 5, "--set", "C=3")
+    assert "C is given already" in refused(*pairs, "--set", "C=5", "--set", "C=3")
+    assert "left out where C is given" in refused(*pairs, "--C", 5, "--tune")
+    assert "left out where gamma is given" in refused(*pairs, "--kernel", "rbf", "--gamma", 5, "--tune")
+
+
+def test_settings_of_the_wrong_kind(folder):
+    assert "--set advantage=35" in refused("fit", folder / "votes.csv", "-m", "elo", "--advantage")
+    assert "alpha must be a number" in refused("fit", folder / "votes.csv", "--set", "alpha=true")
+    assert "kernel must be text" in refused("fit", folder / "pairs.csv", "--set", "kernel=true")
+    assert answer("fit", folder / "votes.csv", "--set", "advantage=true")["parameters"]["advantage"] is True
+    separable = ["fit", folder / "pairs.csv", "--formulation", "lp", "--folds", 0]
+    assert call(*separable, "--set", "C=inf").output == call(*separable, "--C", "inf").output
+
+
+def test_the_first_text_among_numbers_is_named(tmp_path):
+    one = {"left_x": [1, "abc", 2], "right_x": [2, 1, 3], "outcome": [1, -1, 0]}
+    assert "'left_x' must be numeric, but row 1 is 'abc'" in refused("fit", write(tmp_path / "a.csv", one))
+
+
+def test_tables_without_rows_are_named(folder, tmp_path):
+    for header in ("left,right,outcome", "left_x,right_x,outcome"):
+        (tmp_path / "none.csv").write_text(f"{header}\n")
+        assert "none.csv has no rows" in refused("fit", tmp_path / "none.csv")
+    (tmp_path / "none.csv").write_text("id,skill\n")
+    assert "none.csv has no rows" in refused("fit", folder / "votes.csv", "--items", tmp_path / "none.csv")
 
 
 # --- the documentation

@@ -274,6 +274,7 @@ CHANGES = {
     "other class": lambda m, _: m.update({"class": "Elo"}),
     "class no text": lambda m, _: m.update({"class": ["Comparer"]}),
     "unknown parameter": lambda m, _: m["parameters"].update(colour="red"),
+    "parameter of another version": lambda m, _: (m.update(library="9.0"), m["parameters"].update(mood=1)),
     "bad parameter": lambda m, _: m["parameters"].update(C=-1.0),
     "huge parameter": lambda m, _: m["parameters"].update(C=10**400),
     "list parameter": lambda m, _: m["parameters"].update(C=[1.0]),
@@ -328,6 +329,10 @@ def test_messages_name_what_was_seen(written, tmp_path):
 
     assert "written by concordant 9.0, in format 2" in message("future")
     assert "upgrade" in message("future")
+    other = message("parameter of another version")
+    assert "written by concordant 9.0, with 'mood'; this is" in other
+    assert "whose Comparer has no such parameter" in other
+    assert "keyword" not in message("unknown parameter")
     assert "'os.system', which is no model" in message("class")
     assert "machine_.threshold is not a number" in message("field of text")
     assert "C=-1.0 is not allowed" in message("bad parameter")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from concordant.cli.svmcompare_results import margins_report
 from concordant.evaluation.reproduction import svmcompare_margin_plots, svmcompare_margins
 from concordant.evaluation.reproduction.svmcompare_margins import (
     MarginSet,
@@ -52,6 +53,16 @@ def test_margins_of_random_sets(found):
 def test_the_check_of_a_study_sees_wrong_margins(found, wrong):
     with pytest.raises(AssertionError):
         check_study(MarginStudy((wrong(found.sets[0]), *found.sets[1:])))
+
+
+def test_margins_in_the_wrong_order_are_counted_and_shown(found):
+    assert found.ordered == len(found.sets)
+    wrong = MarginStudy((replace(found.sets[0], mu_qp=found.sets[0].mu_lp + 1e-6), *found.sets[1:]))
+    assert wrong.ordered == len(found.sets) - 1
+    alone = MarginStudy((MarginSet(2, True, 0.5, 0.6), MarginSet(2, False, 0.5, 0.6)))
+    assert [round(one.median, 9) for one in alone.summaries()] == [-0.2] * 4
+    ((_, remarks),) = margins_report(wrong).tables
+    assert remarks[-1] == f"mu_LP >= mu_QP in {wrong.ordered} of {len(wrong.sets)} sets (to 1e-8)"
 
 
 def test_a_study_can_be_repeated(found):

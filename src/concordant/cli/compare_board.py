@@ -136,10 +136,12 @@ def refits(
 
     rng = np.random.default_rng(seed)
     weight = np.ones(data.n) if data.weight is None else data.weight
+    total = float(weight.sum())
+    draws = max(1, round(total))  # as many as there are votes, however many rows hold them
     drawn = []
     for _ in range(resamples):
         one = clone(model).set_params(calibration=0)
-        times = rng.multinomial(data.n, weight / weight.sum()).astype(np.float64)
+        times = rng.multinomial(draws, weight / total) * (total / draws)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             one.fit(data.pairs, data.outcome, sample_weight=times)

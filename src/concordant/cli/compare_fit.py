@@ -29,6 +29,7 @@ from concordant.cli.output import (
     Quiet,
     check_target,
     examples,
+    note,
     print_json,
     progress,
     show,
@@ -39,7 +40,7 @@ from concordant.exceptions import ParameterError
 if TYPE_CHECKING:
     from concordant.cli.compare_inputs import PairTable
 
-__all__ = ["EXAMPLES", "fit"]
+__all__ = ["EXAMPLES", "fit", "tell_notes"]
 
 EXAMPLES = examples(
     "concordant compare fit votes.csv --output votes.cmp",
@@ -132,7 +133,7 @@ def fit(
 ) -> None:
     """Fit a model to pairs: who was preferred, or neither, by id or by features of both sides."""
     if output is not None:
-        check_target(output)
+        check_target(output, file, items)
     from concordant.cli.compare_inputs import read_tables
 
     if folds == 1:
@@ -140,6 +141,7 @@ def fit(
     named = (left, right, outcome, outcomes, time, weight, names_in(features), left_prefix, right_prefix)
     featured = model in (None, "comparer")
     data = read_tables(file, Columns(*named), items, id_column, judged=True, featured=featured)
+    tell_notes(data, quiet=quiet)
     given = {"kernel": kernel, "C": cost, "gamma": gamma, "method": method, "formulation": formulation}
     given |= {"alpha": alpha, "advantage": advantage or None}
     report = fitted(data, model, given, settings or [], folds=folds, tune=tune, quiet=quiet)
@@ -153,6 +155,12 @@ def fit(
         show(report.table(), [] if quiet else report.remarks(output))
 
 
+def tell_notes(data: PairTable, *, quiet: bool) -> None:
+    """Say on standard error what a reader of the table should know."""
+    for text in () if quiet else data.notes:
+        note(text)
+
+
 def fitted(
     data: PairTable,
     name: str | None,
@@ -164,13 +172,13 @@ def fitted(
     quiet: bool,
 ) -> Any:
     """Fit, after tuning where that is asked for, and check on held-out pairs."""
-    from concordant.cli.compare_check import held_out
-    from concordant.cli.compare_models import chosen_model, fit_on, foretell, read_setting
+    from concordant.cli.compare_check import held_out, share_of
+    from concordant.cli.compare_models import chosen_model, fit_on, foretell
     from concordant.cli.compare_results import Report
 
-    chosen = {key: value for key, value in given.items() if value is not None}
-    model = chosen_model(name, data, chosen | dict(map(read_setting, settings)))
-    notes = tune_first(model, data, folds or 5, quiet=quiet) if tune else []
+    chosen = parameters_of(given, settings)
+    model = chosen_model(name, data, chosen)
+    notes = tune_first(model, data, chosen, folds or 5, quiet=quiet) if tune else []
     with working(f"Fitting {COMPILING}", quiet=quiet):
         notes += fit_on(model, data)
         said = foretell(model, data).outcome
@@ -178,16 +186,31 @@ def fitted(
     if folds:
         with progress("Predicting held-out pairs", total=folds, quiet=quiet) as tell:
             check = held_out(model, data, folds, tell)
-    error = float((said != data.outcome).mean())
+    error = share_of(said != data.outcome, data.weight)
     return Report(data, model, error, check, [*notes, *about(model)], said)
 
 
-def tune_first(model: Any, data: PairTable, folds: int, *, quiet: bool) -> list[str]:
+def parameters_of(given: dict[str, Any], settings: list[str]) -> dict[str, Any]:
+    """Give the parameters by their options and by --set; each once."""
+    from concordant.cli.compare_models import read_setting
+
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for key, value in map(read_setting, settings):
+        if key in chosen:
+            raise ParameterError("--set", f"{key}={value}", f"of another parameter: {key} is given already")
+        chosen[key] = value
+    return chosen
+
+
+def tune_first(model: Any, data: PairTable, chosen: dict[str, Any], folds: int, *, quiet: bool) -> list[str]:
     """Set the parameters of least held-out error, and say which they are."""
     from concordant.cli.compare_check import candidates, tuned
 
     if type(model).__name__ != "Comparer":
         raise ParameterError("--tune", True, "left out but for --model comparer")
+    for key in next(candidates(model)):
+        if key in chosen:
+            raise ParameterError("--tune", True, f"left out where {key} is given: it chooses {key}")
     with progress("Tuning", total=len(list(candidates(model))), quiet=quiet) as tell:
         best = tuned(model, data, folds, tell)
     model.set_params(**best)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concordant.cli.compare_options import Columns
-from concordant.exceptions import LabelError, NotNumericError
+from concordant.exceptions import EmptyDataError, LabelError, NotNumericError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +21,10 @@ __all__ = ["ItemTable", "PairTable", "read_items", "read_pairs", "read_tables", 
 MEANINGS = (
     "left, right and tie, -1, 1 and 0, 1-0, 1/2-1/2 and the like are known; --outcomes score reads 1, 0.5, "
     "0, --outcomes H=left,D=tie,A=right words of your own."
+)
+DOUBTFUL = (
+    "no outcome is -1: 0 was read as a tie and 1 as the right's win; use --outcomes score, or "
+    "--outcomes 1=left,0=right, if that is not meant"
 )
 NUMBERS = "choose columns of numbers by --features A,B,...; --model davidson, say, goes by ids alone."
 
@@ -62,6 +66,8 @@ class PairTable:
         Features of both sides, (n, 2, p), and their names.
     time, weight
         One per pair.
+    notes
+        What a reader of the table should know.
     """
 
     name: str
@@ -73,6 +79,7 @@ class PairTable:
     features: tuple[str, ...]
     time: NDArray[Any] | None
     weight: FloatArray | None
+    notes: tuple[str, ...] = ()
 
 
 def read_tables(
@@ -109,9 +116,7 @@ def read_pairs(
     featured
         Whether features are read at all.
     """
-    from concordant.supervision.readers.tables import _columns, _read_arrow
-
-    column, names = _columns(_read_arrow(path, columns.ids))
+    column, names = read_columns(path, columns.ids)
     check_named(path, names, columns, judged=judged, joined=items is not None and not own_first)
     pairs: FloatArray | None = None
     features: tuple[str, ...] = ()
@@ -121,14 +126,25 @@ def read_pairs(
     left, right = read_ids(column, names, columns, wanted=joined is not None)
     if left is None and pairs is None:
         raise nothing_to_learn(path, names, columns)
-    outcome = read_outcome(column, columns) if judged or (columns.outcome or "outcome") in names else None
+    told = judged or (columns.outcome or "outcome") in names
+    outcome, notes = read_outcome(column, columns) if told else (None, ())
     if joined is not None and left is not None and right is not None:
         sides = ((left, "left"), (right, "right"))
         places = [joined.rows(ids.tolist(), side, path.name) for ids, side in sides]
         pairs, features = stacked(*(joined.values[rows] for rows in places)), joined.features
     time, weight = read_extras(column, columns)
     n_rows = len(column(names[0]))
-    return PairTable(path.name, n_rows, left, right, outcome, pairs, features, time, weight)
+    return PairTable(path.name, n_rows, left, right, outcome, pairs, features, time, weight, notes)
+
+
+def read_columns(path: Path, ids: Sequence[str]) -> tuple[Callable[[str], Any], list[str]]:
+    """Give the columns of a file and their names; one without rows is refused by its name."""
+    from concordant.supervision.readers.tables import _columns, _read_arrow
+
+    try:
+        return _columns(_read_arrow(path, ids))
+    except EmptyDataError as error:
+        raise EmptyDataError(path.name) from error
 
 
 def check_named(path: Path, names: Sequence[str], columns: Columns, *, judged: bool, joined: bool) -> None:
@@ -181,8 +197,8 @@ def read_ids(
     return left, right
 
 
-def read_outcome(column: Callable[[str], Any], columns: Columns) -> IntArray:
-    """Give -1, 0 or 1 of each row."""
+def read_outcome(column: Callable[[str], Any], columns: Columns) -> tuple[IntArray, tuple[str, ...]]:
+    """Give -1, 0 or 1 of each row, and a note where they may have been meant otherwise."""
     import numpy as np
     import pyarrow as pa
 
@@ -197,7 +213,17 @@ def read_outcome(column: Callable[[str], Any], columns: Columns) -> IntArray:
         outcome: IntArray = read_comparisons(table, outcome=name, outcomes=words).outcome
     except LabelError as error:  # its hint is about arguments of a function
         raise LabelError(str(error).partition("\n")[0].removesuffix("."), MEANINGS) from error
-    return outcome
+    doubtful = words is None and {*outcome.tolist()} == {0, 1} and all_numbers(values)
+    return outcome, (DOUBTFUL,) if doubtful else ()
+
+
+def all_numbers(values: NDArray[Any]) -> bool:
+    """Whether every value is a number, or reads as one."""
+    try:
+        values.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def words_of(text: str | None) -> Any:
@@ -250,11 +276,23 @@ def numbers(column: Callable[[str], Any], names: Sequence[str]) -> FloatArray:
 
     from concordant.supervision.readers.tables import _numbers
 
-    try:
-        return np.stack([_numbers(column(name), name) for name in names], axis=1)
-    except NotNumericError as error:
-        problem = str(error).partition("\n")[0].removesuffix(".")
-        raise LabelError(problem, NUMBERS) from error
+    found = []
+    for name in names:
+        try:
+            found.append(_numbers(column(name), name))
+        except NotNumericError as error:
+            raise LabelError(no_numbers(column(name), name, error), NUMBERS) from error
+    return np.stack(found, axis=1)
+
+
+def no_numbers(values: NDArray[Any], name: str, error: NotNumericError) -> str:
+    """Name the first value that is no number: in a column with text, all are text."""
+    for row, value in enumerate(values.tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"column {name!r} must be numeric, but row {row} is {value!r}"
+    return str(error).partition("\n")[0].removesuffix(".")
 
 
 def read_extras(column: Callable[[str], Any], columns: Columns) -> tuple[Any, Any]:
@@ -265,19 +303,21 @@ def read_extras(column: Callable[[str], Any], columns: Columns) -> tuple[Any, An
     time = None if columns.time is None else check_time(column(columns.time), f"column {columns.time!r}")
     if columns.weight is None:
         return time, None
-    return time, check_nonnegative(column(columns.weight), f"column {columns.weight!r}", "pair")
+    weight = check_nonnegative(column(columns.weight), f"column {columns.weight!r}", "pair")
+    if not weight.any():
+        raise LabelError(f"column {columns.weight!r} is 0 throughout", "a pair must count: name another.")
+    return time, weight
 
 
 def read_items(path: Path, id_column: str | None, features: Sequence[str] | None) -> ItemTable:
     """Read a table of items; every id once."""
     from concordant.supervision.columns import check_ids
-    from concordant.supervision.readers.tables import _columns, _read_arrow
 
     wanted = id_column or "id"
-    column, names = _columns(_read_arrow(path, [wanted]))
+    column, names = read_columns(path, [wanted])
     if id_column is None and "id" not in names:
         wanted = names[0]
-        column, names = _columns(_read_arrow(path, [wanted]))
+        column, names = read_columns(path, [wanted])
     if wanted not in names:
         raise no_column(path, wanted, "--id", names)
     ids = [str(one) for one in check_ids(column(wanted), f"column {wanted!r}").tolist()]

@@ -50,14 +50,24 @@ def chosen_model(name: str | None, data: PairTable, parameters: Mapping[str, Any
     for key in parameters:
         if key not in known:
             raise UnknownNameError(f"parameter of {name}", key, known)
+        check_kind(name, key, parameters[key], known[key])
     return made(**parameters)
+
+
+def check_kind(model: str, name: str, value: Any, default: Any) -> None:
+    """Refuse true and false where a number, or text, belongs: they would count as 1 and 0."""
+    if not isinstance(value, bool) or isinstance(default, bool):
+        return
+    if name == "advantage":
+        raise ParameterError(name, value, f"a number of points for {model}, as in --set advantage=35")
+    raise ParameterError(name, value, "text" if isinstance(default, str) else "a number")
 
 
 def read_setting(text: str) -> tuple[str, Any]:
     """Give the name and the value of NAME=VALUE: numbers, true, false and null are such, the rest is text.
 
-    >>> read_setting("degree=2"), read_setting("loss=logistic")
-    (('degree', 2), ('loss', 'logistic'))
+    >>> read_setting("degree=2"), read_setting("loss=logistic"), read_setting("C=inf")
+    (('degree', 2), ('loss', 'logistic'), ('C', inf))
     """
     name, sign, value = (part.strip() for part in text.partition("="))
     if not (name and sign and value):
@@ -65,8 +75,16 @@ def read_setting(text: str) -> tuple[str, Any]:
     try:
         read = json.loads(value)
     except ValueError:
-        return name, value
+        return name, as_number(value)
     return name, read if isinstance(read, (int, float, bool, type(None))) else value
+
+
+def as_number(text: str) -> float | str:
+    """Give the number that a text is for Python, though not for JSON (inf, .5), else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def fit_on(model: Any, data: PairTable, rows: IntArray | slice = slice(None)) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from concordant.cli.compare_fit import tell_notes
 from concordant.cli.compare_options import (
     Columns,
     IdColumn,
@@ -20,17 +21,20 @@ from concordant.cli.compare_options import (
     PairsFile,
     RightColumn,
     RightPrefix,
+    WeightColumn,
 )
 from concordant.cli.output import (
     COMPILING,
     AsJson,
     Quiet,
+    check_table,
     check_target,
     examples,
     plural,
     print_json,
     show,
     working,
+    write_rows,
 )
 from concordant.exceptions import LabelError
 
@@ -59,6 +63,7 @@ def predict(
     right: RightColumn = None,
     outcome: OutcomeColumn = None,
     outcomes: OutcomeWords = None,
+    weight: WeightColumn = None,
     left_prefix: LeftPrefix = "left_",
     right_prefix: RightPrefix = "right_",
     id_column: IdColumn = None,
@@ -67,25 +72,30 @@ def predict(
 ) -> None:
     """Predict pairs: left, tie or right, and the probability of each; measured where outcomes are known."""
     if output is not None:
-        check_target(output)
+        check_target(output, model, file, items)
+        check_table(output)
     from concordant.cli.compare_inputs import read_tables
     from concordant.cli.compare_models import foretell
-    from concordant.cli.compare_results import prediction_rows, prediction_table, write_rows
+    from concordant.cli.compare_results import prediction_rows, prediction_table
     from concordant.persistence import load
 
     known = load(model)
-    columns = Columns(left, right, outcome, outcomes, None, None, names_of(known), left_prefix, right_prefix)
+    columns = Columns(
+        left, right, outcome, outcomes, None, weight, names_of(known), left_prefix, right_prefix
+    )
     featured = not hasattr(known, "known_")
     judged = outcome is not None
     data = matching(known, read_tables(file, columns, items, id_column, judged=judged, featured=featured))
+    tell_notes(data, quiet=quiet)
     with working(f"Predicting {COMPILING}", quiet=quiet):
         said = foretell(known, data)
     rows = prediction_rows(data, said)
     if output is not None:
-        write_rows(output, rows)
+        write_rows(output, list(rows[0]), rows)
     quality = measures(data, said)
     if as_json:
-        print_json({"model": model.name, "file": file.name, "pairs": data.n, **quality, "predictions": rows})
+        about = {"model": model.name, "file": file.name, "pairs": data.n, "notes": list(data.notes)}
+        print_json(about | quality | {"predictions": rows})
         return
     title, told = f"{file.name}: predictions of {model.name}", told_of(data, quality, output)
     show(prediction_table(title, rows[:SHOWN]), [] if quiet else told)
@@ -137,14 +147,12 @@ def as_known(model: Any, ids: Any) -> Any:
 
 
 def measures(data: PairTable, said: Any) -> dict[str, float]:
-    """Give error and log-loss where outcomes are known."""
-    from concordant.evaluation.outcomes import log_loss
+    """Give error and log-loss where outcomes are known, each pair as often as it counts."""
+    from concordant.cli.compare_check import loss_of, share_of
 
     if data.outcome is None:
         return {}
-    error = {"error": float((said.outcome != data.outcome).mean())}
-    return (
-        error
-        if said.probabilities is None
-        else error | {"log_loss": log_loss(data.outcome, said.probabilities)}
-    )
+    error = {"error": share_of(said.outcome != data.outcome, data.weight)}
+    if said.probabilities is None:
+        return error
+    return error | {"log_loss": loss_of(data.outcome, said.probabilities, data.weight)}

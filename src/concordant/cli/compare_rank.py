@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from concordant.cli.compare_fit import tell_notes
 from concordant.cli.compare_options import (
     Columns,
     IdColumn,
@@ -25,16 +27,19 @@ from concordant.cli.output import (
     COMPILING,
     AsJson,
     Quiet,
+    check_table,
     check_target,
     examples,
     print_json,
     progress,
     show,
     working,
+    write_rows,
 )
 from concordant.exceptions import LabelError, ParameterError
 
 if TYPE_CHECKING:
+    from concordant.cli.compare_board import Board
     from concordant.cli.compare_inputs import ItemTable
 
 __all__ = ["EXAMPLES", "rank"]
@@ -69,7 +74,7 @@ def rank(
             "--bootstrap",
             min=2,
             metavar="N",
-            help="Intervals from N resamples. Default: from the likelihood's curvature; of elo 200, of a "
+            help="Intervals from N resamples. Default: from the likelihood's curvature; of elo 500, of a "
             "comparer with --pairs 100.",
             show_default=False,
         ),
@@ -97,50 +102,77 @@ def rank(
     quiet: Quiet = False,
 ) -> None:
     """Rank items: the leaderboard of a model, with intervals and the ranks that these leave open."""
-    check_outputs(output, html)
+    check_outputs(output, html, model, items, pairs)
     if not 0.0 < level < 1.0:
         raise ParameterError("--level", level, "between 0 and 1, such as 0.95")
     if scale not in ("natural", "elo"):
         raise ParameterError("--scale", scale, "natural or elo")
-    from concordant.cli.compare_results import board_dict, board_lines, board_table, write_rows
+    from concordant.cli.compare_results import board_dict, board_lines, board_table
     from concordant.persistence import load
 
     known = load(model)
     columns = Columns(
         left, right, outcome, outcomes, None, weight, names_of(known), left_prefix, right_prefix
     )
+    named = {"--left": left, "--right": right, "--outcome": outcome, "--outcomes": outcomes}
+    named |= {"--weight": weight, "--left-prefix": other_than("left_", left_prefix)}
+    named |= {"--right-prefix": other_than("right_", right_prefix)}
+    notes: tuple[str, ...] = ()
     if hasattr(known, "known_"):
+        refuse_given({"--items": items, "--pairs": pairs, "--id": id_column, **named}, "for a comparer")
         from concordant.cli.compare_board import rated
 
         with working(f"Ranking {COMPILING}", quiet=quiet):
             board = rated(known, level, bootstrap, scale, seed)
     else:
-        board = scored_board(known, columns, items, id_column, pairs, level, bootstrap, seed, quiet=quiet)
+        refuse_given({"--scale": other_than("natural", scale)}, "for models of ratings")
+        if pairs is None:
+            refuse_given({"--bootstrap": bootstrap, **named}, "with --pairs")
+        board, notes = scored_board(
+            known, columns, items, id_column, pairs, level, bootstrap, seed, quiet=quiet
+        )
     title = f"{model.stem}: leaderboard"
     if output is not None:
-        write_rows(output, board_dict(board, None)["rows"])
+        rows = board_dict(board, None)["rows"]
+        write_rows(output, list(rows[0]), rows)
     if html is not None:
         from concordant.cli.compare_html import write_board
 
         write_board(html, title, board, top)
     if as_json:
-        print_json({"model": model.name, "class": type(known).__name__, **board_dict(board, top)})
+        told = board_dict(board, top)
+        about = {"model": model.name, "class": type(known).__name__}
+        print_json(about | told | {"notes": [*notes, *told["notes"]]})
     else:
         written = [f"written to {path}" for path in (output, html) if path is not None]
         show(board_table(title, board, top), [] if quiet else [*board_lines(board, top), *written])
 
 
-def check_outputs(output: Path | None, html: Path | None) -> None:
-    """Refuse files that could not be written, and a page that could not be drawn, before the work."""
+def other_than(default: str, value: str) -> str | None:
+    """Give what was asked for; None: what goes without saying."""
+    return None if value == default else value
+
+
+def refuse_given(given: Mapping[str, object], allowed: str) -> None:
+    """Refuse options that would be left unheard."""
+    for name, value in given.items():
+        if value is not None:
+            shown = str(value) if isinstance(value, Path) else value
+            raise ParameterError(name, shown, f"left out but {allowed}")
+
+
+def check_outputs(output: Path | None, html: Path | None, *inputs: Path | None) -> None:
+    """Refuse files that could not or must not be written, and a page that could not be drawn, at once."""
     if output is not None:
-        check_target(output)
+        check_target(output, html, *inputs)
+        check_table(output)
     if html is not None:
-        from concordant.evaluation.condition_plots import check_page
         from concordant.evaluation.plots import need_plotly
 
         need_plotly()
-        check_target(html)
-        check_page(html)
+        check_target(html, *inputs)
+        if html.suffix.lower() not in (".html", ".htm"):
+            raise ParameterError("--html", str(html), "a file that ends in .html; --output writes a table")
 
 
 def scored_board(
@@ -154,8 +186,8 @@ def scored_board(
     seed: int,
     *,
     quiet: bool,
-) -> Any:
-    """Rank the items of a table by their features."""
+) -> tuple[Board, tuple[str, ...]]:
+    """Rank the items of a table by their features; with notes on the pairs."""
     from concordant.cli.compare_board import scored
     from concordant.cli.compare_inputs import read_items, read_pairs
 
@@ -166,9 +198,11 @@ def scored_board(
     data = None
     if pairs is not None:
         data = matching(model, read_pairs(pairs, columns, table, judged=True, own_first=True))
+        tell_notes(data, quiet=quiet)
     resamples = bootstrap or 100
     with progress("Fitting to resamples of the pairs", total=resamples, quiet=quiet or data is None) as tell:
-        return scored(model, table, data, level, resamples, seed, tell)
+        board = scored(model, table, data, level, resamples, seed, tell)
+    return board, () if data is None else data.notes
 
 
 def as_fitted(model: Any, table: ItemTable) -> ItemTable:

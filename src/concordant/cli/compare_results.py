@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from concordant.cli.compare_board import Board
 from concordant.cli.compare_check import HeldOut
@@ -19,7 +19,7 @@ from concordant.cli.output import new_table, number, plural
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from concordant.types import IntArray
+    from concordant.types import FloatArray, IntArray
 
 __all__ = [
     "Report",
@@ -29,7 +29,6 @@ __all__ = [
     "board_text",
     "prediction_rows",
     "prediction_table",
-    "write_rows",
 ]
 
 WORDS = {-1: "left", 0: "tie", 1: "right"}
@@ -55,14 +54,15 @@ class Report:
             "model": type(self.model).__name__,
             "parameters": self.model.get_params(),
             "pairs": self.data.n,
-            "outcomes": counted(self.data.outcome),
-            "predicted": counted(self.predicted),
+            "weight": None if self.data.weight is None else whole(self.data.weight.sum()),
+            "outcomes": counted(self.data.outcome, self.data.weight),
+            "predicted": counted(self.predicted, self.data.weight),
             "items": len(self.model.items_) if hasattr(self.model, "items_") else None,
             "features": list(self.data.features) if not hasattr(self.model, "items_") else None,
             "training_error": self.training_error,
             "held_out": check,
             "components": len(self.model.components_) if hasattr(self.model, "components_") else None,
-            "notes": list(self.notes),
+            "notes": [*self.data.notes, *self.notes],
         }
 
     def table(self) -> Table:
@@ -80,11 +80,12 @@ class Report:
 
     def remarks(self, output: Path | None) -> list[str]:
         """Say what was learned from, how it was checked, and what to know."""
-        counts = counted(self.data.outcome)
+        counts, weight = counted(self.data.outcome, self.data.weight), self.data.weight
         said = ", ".join(f"{counts[word]:,} {word}" for word in WORDS.values())
         fitted = hasattr(self.model, "items_")
         what = plural(len(self.model.items_), "item", "items") if fitted else ", ".join(self.data.features)
-        lines = [f"{plural(self.data.n, 'pair', 'pairs')}: {said}; {what}"]
+        weighing = "" if weight is None else f" that count {whole(weight.sum()):,} times"
+        lines = [f"{plural(self.data.n, 'pair', 'pairs')}{weighing}: {said}; {what}"]
         if isinstance(self.check, HeldOut):
             left_out = (
                 f", {self.check.unknown:,} left out: of items not seen in the others"
@@ -100,10 +101,21 @@ class Report:
         return lines if output is None else [*lines, f"the model is in {output}"]
 
 
-def counted(outcome: IntArray | None) -> dict[str, int]:
-    """Count the outcomes."""
-    values = [] if outcome is None else outcome.tolist()
-    return {word: values.count(sign) for sign, word in WORDS.items()}
+def counted(outcome: IntArray | None, weight: FloatArray | None) -> dict[str, float]:
+    """Count the outcomes, each as often as it counts."""
+    if outcome is None:
+        return dict.fromkeys(WORDS.values(), 0)
+    times = np.ones(len(outcome)) if weight is None else weight
+    return {word: whole(times[outcome == sign].sum()) for sign, word in WORDS.items()}
+
+
+def whole(value: float) -> float:
+    """Give a count; whole numbers as such, others to six decimals.
+
+    >>> whole(3.0), whole(0.1 + 0.2)
+    (3, 0.3)
+    """
+    return int(value) if float(value).is_integer() else round(float(value), 6)
 
 
 def prediction_rows(data: PairTable, said: Forecast) -> list[dict[str, Any]]:
@@ -156,12 +168,15 @@ def board_text(board: Board, top: int | None) -> tuple[list[str], list[list[str]
 
 
 def digits_of(board: Board) -> int:
-    """Give the decimals that show two digits of the intervals, or of what ratings differ by."""
+    """Give the decimals that show two digits of the intervals; without them, four of the ratings' range."""
     rows = board.table.rows
     ratings = [row.rating for row in rows]
     widths = [row.high - row.low for row in rows] if board.intervals else [max(ratings) - min(ratings)]
     typical = sorted(widths)[len(widths) // 2]
-    return min(max(1 - math.floor(math.log10(typical)), 0), 12) if 0.0 < typical < math.inf else 2
+    if not 0.0 < typical < math.inf:
+        return 2
+    wanted = 1 if board.intervals else 3  # without intervals, nothing says which digits do not matter
+    return min(max(wanted - math.floor(math.log10(typical)), 0), 12)
 
 
 def board_table(title: str, board: Board, top: int | None) -> Table:
@@ -198,22 +213,3 @@ def board_dict(board: Board, top: int | None) -> dict[str, Any]:
 def known_ranks(row: dict[str, Any], board: Board) -> dict[str, Any]:
     """Give a row; without intervals, no shared ranks."""
     return row if board.intervals else row | {"best_rank": None, "worst_rank": None}
-
-
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write one line a row, whole or not at all; nothing where a number is not known."""
-    from concordant.supervision.readers.text import write_atomically
-
-    lines = list(rows)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    for line in lines:
-        writer.writerow({key: blank(value) for key, value in line.items()})
-    with write_atomically(path) as stream:
-        stream.write(text.getvalue().encode())
-
-
-def blank(value: Any) -> Any:
-    """Give a cell of a CSV file."""
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value

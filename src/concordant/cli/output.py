@@ -20,6 +20,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from concordant.exceptions import ParameterError
+
 if TYPE_CHECKING:
     from concordant.evaluation.significance import Comparison
 
@@ -28,12 +30,14 @@ __all__ = [
     "AsJson",
     "DataFolder",
     "Quiet",
+    "check_table",
     "check_target",
     "compared",
     "console",
     "examples",
     "mark",
     "new_table",
+    "note",
     "number",
     "plural",
     "print_json",
@@ -202,6 +206,24 @@ def check_target(path: Path, *others: Path | None) -> None:
             raise FileExistsError(errno.EEXIST, reason, str(path))
 
 
+def check_table(path: Path) -> None:
+    """Refuse a table that would not be what its name says: text with commas or tabs is written."""
+    if written_as(path) not in (".csv", ".tsv"):
+        allowed = "a file that ends in .csv or .tsv, or in those and .gz, .xz, .bz2 or .zst"
+        raise ParameterError("--output", str(path), allowed)
+
+
+def written_as(path: Path) -> str:
+    """Give the suffix of a file, that of a compression left out.
+
+    >>> written_as(Path("board.tsv.gz"))
+    '.tsv'
+    """
+    from concordant.supervision.readers.text import COMPRESSED
+
+    return Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
+
+
 def same_file(one: Path, other: Path) -> bool:
     """Whether two paths are one file: by what is there, else by name."""
     if one.exists() and other.exists():
@@ -214,11 +236,17 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, A
     from concordant.supervision.readers.text import write_atomically
 
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    separator = "\t" if written_as(path) == ".tsv" else ","
+    writer = csv.DictWriter(text, list(columns), delimiter=separator, lineterminator="\n")
     writer.writeheader()
     writer.writerows(without_nan(dict(row)) for row in rows)
     with write_atomically(path) as stream:
         stream.write(text.getvalue().encode())
+
+
+def note(text: str) -> None:
+    """Print what a reader should know, in yellow, on standard error."""
+    console(stderr=True).print(Text(f"note: {text}", style="yellow"))
 
 
 def show_error(error: Exception) -> None:

@@ -19,6 +19,7 @@ from concordant.cli.output import (
     print_json,
     progress,
     show,
+    write_rows,
 )
 
 __all__ = ["EXAMPLES", "svmcompare"]
@@ -96,11 +97,12 @@ def svmcompare(
     if html is not None:
         report.draw(html)
     if csv is not None:
-        results.write_csv(csv, report.rows)
+        write_rows(csv, list(report.rows[0]), report.rows)
     if as_json:
         print_json({"figure": figure, "quick": quick, **report.plain})
         return
-    look = ["a look, not a result: without --quick it is the experiment"] if quick else []
+    less = quick and figure != 1  # nothing to leave out there
+    look = ["a look, not a result: without --quick it is the experiment"] if less else []
     for table, remarks in report.tables:
         show(table, [] if quiet else [*remarks, *look])
 
@@ -125,9 +127,11 @@ def check_files(html: Path | None, csv: Path | None) -> None:
         if path is not None:
             check_target(path)
     if html is not None:
+        from concordant.evaluation.condition_plots import check_page
         from concordant.evaluation.plots import need_plotly
 
         need_plotly()
+        check_page(html)
 
 
 def geometry(settings: Settings) -> results.Report:

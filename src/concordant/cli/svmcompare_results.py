@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from concordant.cli.output import new_table, number, without_nan
+from concordant.cli.output import new_table, number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +27,6 @@ __all__ = [
     "margins_report",
     "patterns_report",
     "signed",
-    "write_csv",
 ]
 
 PAPERS: Mapping[str, str] = {"compare": "compare", "rank": "rank, published", "rank2": "rank2, published"}
@@ -57,18 +54,6 @@ class Report:
     plain: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]]
     draw: Callable[[Path], None]
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write one line a row, whole or not at all."""
-    from concordant.supervision.readers.text import write_atomically
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(without_nan(dict(row)) for row in rows)
-    with write_atomically(path) as stream:
-        stream.write(text.getvalue().encode())
 
 
 # --- figures 1 to 3
@@ -100,18 +85,22 @@ def geometry_report(shape: Geometry) -> Report:
 
 def margins_report(study: MarginStudy) -> Report:
     """Give how often the linear and the quadratic program find the same margin."""
-    from concordant.evaluation.reproduction.svmcompare_margins import EQUAL, figure2
+    from concordant.evaluation.reproduction.svmcompare_margins import EQUAL, ROUNDING, figure2
 
     numeric = ("features", "sets", "equal", "median gap", "largest gap")
     table = new_table("Margins of separable pairs, by both programs", "scaled", *numeric, numeric=numeric)
     for one in study.summaries():
-        name, gaps = "yes" if one.scaled else "no", map(number, (one.median, one.largest))
+        gaps = (number(round(gap, 4) + 0.0) for gap in (one.median, one.largest))  # no -0.0000
+        name = "yes" if one.scaled else "no"
         table.add_row(name, f"{one.dimension or 'all'}", f"{one.n_sets}", f"{one.equal:.0%}", *gaps)
         if not one.dimension:
             table.add_section()
     remarks = [
         "gap: share of the LP's margin, in values of the ranking function, that the QP misses",
         f"equal: gap at most {EQUAL:g}; the paper observes that on scaled features they agree",
+        f"mu_LP >= mu_QP in {study.ordered} of {len(study.sets)} sets (to {ROUNDING:.0e})".replace(
+            "e-0", "e-"
+        ),
     ]
     rows = [asdict(one) | {"gap": one.gap} for one in study.sets]
     summaries = [asdict(one) for one in study.summaries()]
@@ -167,23 +156,29 @@ def errors_report(study: Study) -> Report:
             "published: the threshold was learned on training inputs that were scaled twice",
         ]
     )
-    if "l2" in study.data and any((n, "compare") in study.paper for n, _ in study.settings("l2")):
-        tables.insert(study.data.index("l2") + 1, (beside_paper(study), [BESIDE]))
-    tables.append((contrast_table(study), CONTRASTS_OF_ERRORS))
+    if (own := study.of_paper()).points:
+        tables.insert(study.data.index("l2") + 1, (beside_paper(own), [BESIDE]))
+    known = any(not math.isnan(one.paper) for one in study.contrasts())
+    tables.append((contrast_table(study), contrasts_of_errors(known=known)))
     return Report(tables, plain(study), point_rows(study), lambda path: plot_errors(study, path))
 
 
-BESIDE = "off: distance of the means in the paper's standard deviations over its four splits"
-CONTRASTS_OF_ERRORS = [
-    "difference: baseline less compare, mean over splits; above 0 compare is better",
-    "tests: paired, over splits; Holm's correction over this table",
-    "published, paper: the same with the published threshold, and in the paper's figure",
-    "due to the threshold: share of the published difference that the right threshold closes",
-]
+BESIDE = "the paper's four splits; off: distance of the means in the paper's standard deviations over them"
 CONTRASTS_OF_AREAS = [
     "difference: baseline less compare, mean over splits; below 0 compare is better",
     "tests: paired, over splits; Holm's correction over the rows of a measure",
 ]
+
+
+def contrasts_of_errors(*, known: bool) -> list[str]:
+    """Say what the columns are; that of the paper where it is known."""
+    told = "published, paper: the same with the published threshold, and in the paper's figure"
+    return [
+        "difference: baseline less compare, mean over splits; above 0 compare is better",
+        "tests: paired, over splits; Holm's correction over this table",
+        told if known else "published: the same with the published threshold",
+        "due to the threshold: share of the published difference that the right threshold closes",
+    ]
 
 
 def areas_report(study: Study) -> Report:
@@ -268,9 +263,18 @@ def contrast_cells(one: Contrast, *, with_thresholds: bool, known: bool) -> list
     """Give the cells of a row."""
     test = one.test
     cells = [one.data, one.measure, f"{test.n_queries}, {one.group}", one.baseline, f"{test.difference:+.4f}"]
-    cells += map(number, (test.t_test, test.permutation, one.adjusted))
+    cells += map(probability, (test.t_test, test.permutation, one.adjusted))
     cells += [signed(one.published)] * with_thresholds + [signed(one.paper)] * known
     return cells + ["-" if math.isnan(one.due) else f"{one.due:.0%}"] * with_thresholds
+
+
+def probability(p: float) -> str:
+    """Give a p-value, which is never 0.
+
+    >>> probability(0.0312), probability(0.00004), probability(math.nan)
+    ('0.0312', '<0.0001', '-')
+    """
+    return "<0.0001" if p < 0.00005 else number(p)
 
 
 def signed(value: float) -> str:

@@ -171,6 +171,7 @@ def read_model(archive: zipfile.ZipFile) -> Any:
     check_manifest(manifest)
     known = MODELS[manifest["class"]]
     reader = Reader(archive, manifest["arrays"])
+    check_parameters(manifest)
     parameters = {key: reader.scalar(value, key) for key, value in manifest["parameters"].items()}
     model = known.made(**parameters)
     required = known.fitted.keys() - known.optional
@@ -203,6 +204,16 @@ def check_manifest(manifest: Any) -> None:
         raise UnreadableError(
             f"it holds a {manifest['class']!r}, which is no model", f"known: {', '.join(MODELS)}."
         )
+
+
+def check_parameters(manifest: dict[str, Any]) -> None:
+    """Refuse parameters that the class does not have: another version may."""
+    name = manifest["class"]
+    unknown = sorted(manifest["parameters"].keys() - MODELS[name].made().get_params(deep=False).keys())
+    if unknown:
+        told = f"it was written by concordant {manifest.get('library')}, with {', '.join(map(repr, unknown))}"
+        problem = f"{told}; this is {version()}, whose {name} has no such parameter"
+        raise UnreadableError(problem, "read it by the version that wrote it.")
 
 
 def give_names(model: Any, names: Any) -> None:

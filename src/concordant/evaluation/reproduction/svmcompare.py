@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from threading import Event
 
 import numpy as np
 
 from concordant._segments import n_threads, one_blas_thread
 from concordant.decoders.threshold import outcomes
-from concordant.evaluation.reproduction.svmcompare_data import Split, load, published_values
+from concordant.evaluation.reproduction.svmcompare_data import SIMULATED, Split, load, published_values
 from concordant.evaluation.reproduction.svmcompare_grid import (
     METHODS,
     Fit,
@@ -107,8 +107,11 @@ def run(
     step: Step,
 ) -> tuple[Point, ...]:
     """Do all splits, on all cores: libsvm and the kernels leave Python alone while they compute."""
-    pools = {name: load(name, folder=folder) for name in dict.fromkeys(cell[0] for cell in cells)}
-    splits = [pools[name].split(n, tie_share, seed) for name, n, tie_share, seed in cells]
+    pool = cache(partial(load, folder=folder))
+    splits = [
+        (pool(name, seed=seed) if name in SIMULATED else pool(name)).split(n, tie_share, seed)
+        for name, n, tie_share, seed in cells
+    ]
     stop, points = Event(), list[Point]()
     with one_blas_thread(), ThreadPoolExecutor(n_threads()) as threads:
         try:

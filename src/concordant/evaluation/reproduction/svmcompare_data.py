@@ -13,9 +13,10 @@ from concordant.supervision import datasets, synthetic
 from concordant.supervision.datasets.files import data_folder, existing, homes
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["DATA", "PARTS", "Pairs", "Paper", "Pool", "Split", "load", "published_values"]
+__all__ = ["DATA", "PARTS", "SIMULATED", "Pairs", "Paper", "Pool", "Split", "load", "published_values"]
 
 DATA = ("l2", "l1", "linf", "sushi")
+SIMULATED = ("l1", "linf")
 PARTS = ("train", "validation", "test")
 PUBLISHED = "svmcompare-l2"
 POOL = 10_000  # pairs of a simulated pool, as many as the published one has
@@ -99,8 +100,8 @@ class Pool:
         return difference(points, str(self.norm))
 
 
-def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Pool:
-    """Give a pool: the published one for l2, sushi from its files, the others simulated.
+def load(name: str, *, folder: str | os.PathLike[str] | None = None, seed: int = 1) -> Pool:
+    """Give a pool: the published one for l2, sushi from its files, the others simulated, one for each seed.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Pool:
         return published(folder)
     if name == "sushi":
         return sushi(folder)
-    drawn = synthetic.comparisons(POOL, name)
+    drawn = synthetic.comparisons(POOL, name, seed=seed)
     return Pool(name, Pairs(drawn.pairs, drawn.y), name, {})
 
 

@@ -25,7 +25,6 @@ __all__ = [
     "Machine",
     "Setting",
     "fits",
-    "learned",
     "own_threshold",
     "thresholds",
 ]
@@ -143,13 +142,6 @@ def fits(
                 setting = Setting(method, float(gamma), float(C))
                 machine = Machine(setting, scale, left, right, found.coef, found.bias)
                 yield Fit(machine, sign * (gram @ found.coef), tuple(found.coef @ one for one in cross))
-
-
-def learned(train: Pairs, setting: Setting) -> Fit:
-    """Train one machine."""
-    only = {"methods": (setting.method,), "widths": np.array([setting.gamma]), "costs": np.array([setting.C])}
-    (found,) = fits(train, **only)  # type: ignore[arg-type]
-    return found
 
 
 def turned(points: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -139,9 +139,9 @@ def patterns(
     step
         Called with what was done, once a split.
     """
-    pool, found = load(data, folder=folder), []
+    found = []
     for seed in range(1, seeds + 1):
-        found.append(pattern(pool, n, seed))
+        found.append(pattern(load(data, folder=folder, seed=seed), n, seed))
         step(f"{data}: {n} pairs, split {seed}")
     return found
 

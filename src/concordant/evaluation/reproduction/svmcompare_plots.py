@@ -66,7 +66,15 @@ def plot_geometry(shape: Geometry, path: str | Path) -> None:
     for column, points in ((1, shape.pairs.points), (2, shape.features)):
         draw_pairs(figure, Pairs(points, shape.pairs.y), column)
     draw_differences(figure, shape)
+    for column, name in enumerate(("x{}", "x{}²", "x{}², right less left"), start=1):
+        name_axes(figure, column, name)
     write_page(square_panels(figure, 3), path)
+
+
+def name_axes(figure: Any, column: int, name: str) -> None:
+    """Put the name of each coordinate at its axis."""
+    figure.update_xaxes(title=name.format(1), row=1, col=column)
+    figure.update_yaxes(title=name.format(2), title_standoff=2, row=1, col=column)
 
 
 def level_curves(figure: Any, axis: FloatArray, levels: FloatArray, *, column: int, step: float) -> None:
@@ -175,7 +183,10 @@ def plot_patterns(found: Patterns, path: str | Path) -> None:
     figure = panels(titles, f"Ranking functions learned from {found.data} pairs", subtitle)
     for column, levels in enumerate((found.truth, *(one.levels for one in order)), start=1):
         level_curves(figure, found.axis, levels, column=column, step=1.0)
+        name_axes(figure, column, "x{}")
     draw_pairs(figure, found.train, 1)
+    ends = [found.axis[0], found.axis[-1]]
+    figure.update_xaxes(range=ends).update_yaxes(range=ends)
     write_page(square_panels(figure, 4), path)
 
 
@@ -199,7 +210,7 @@ def plot_errors(study: Study, path: str | Path) -> None:
     for column, data in enumerate(study.data, start=1):
         x = [n for n, _ in study.settings(data)]
         draw_methods(figure, study, data, ERROR, x, place=(1, column))
-        if data == "l2":
+        if data == "l2" and study.of_paper().points:
             draw_paper(figure, study, column)
         figure.update_xaxes(
             title="training pairs", type="log", tickvals=x, ticktext=[f"{n}" for n in x], row=1, col=column

@@ -14,6 +14,7 @@ from concordant.types import FloatArray
 __all__ = ["ERROR", "Contrast", "Point", "Study"]
 
 ERROR = "error"
+PAPER_SEEDS = frozenset(range(1, 5))  # of the splits that the paper used
 GROUPS = {
     "ties .1 to .3": 0.35,
     "ties .4 to .6": 0.65,
@@ -70,7 +71,7 @@ class Contrast:
     published
         The same mean with the threshold as it was published; NaN where thresholds do not matter.
     paper
-        The same mean in the paper's figure; NaN where its values are not known.
+        The same mean in the paper's figure; NaN unless the splits are the paper's own.
     """
 
     data: str
@@ -131,6 +132,17 @@ class Study:
         found = self.of(data, measure, method)
         return np.array([point.test for point in found if (point.n, point.tie_share) == setting])
 
+    def of_paper(self) -> Study:
+        """Points on the paper's own splits; none unless all four of them are there."""
+        own = tuple(
+            point
+            for point in self.points
+            if (point.data, point.measure) == ("l2", ERROR)
+            and (point.n, "compare") in self.paper
+            and point.seed in PAPER_SEEDS
+        )
+        return replace(self, points=own if {point.seed for point in own} == PAPER_SEEDS else ())
+
     def contrasts(self) -> list[Contrast]:
         """Baselines against the comparison machine, over the splits of each group."""
         return [one for measure in self.measures for one in corrected(self, measure)]
@@ -171,11 +183,6 @@ def contrast(study: Study, data: str, measure: str, baseline: str, group: str) -
         return np.array([one.test for one in study.of(data, measure, method) if group_of(one) == group])
 
     ours, wrong = tests("compare"), tests(baseline + PUBLISHED)
-    told = [
-        study.paper[n, baseline][0] - study.paper[n, "compare"][0]
-        for n, _ in study.settings(data)
-        if data == "l2" and measure == ERROR and (n, baseline) in study.paper
-    ]
     test = paired(tests(baseline), ours)
     published = float((wrong - ours).mean()) if len(wrong) else float("nan")
     return Contrast(
@@ -186,5 +193,14 @@ def contrast(study: Study, data: str, measure: str, baseline: str, group: str) -
         test,
         test.t_test,
         published,
-        float(np.mean(told)) if told else float("nan"),
+        paper_mean(study, data, measure, baseline),
     )
+
+
+def paper_mean(study: Study, data: str, measure: str, baseline: str) -> float:
+    """Give the paper's baseline less its comparison machine; NaN where splits are not just the paper's."""
+    own = study.of(data, measure, "compare")
+    if own != study.of_paper().of(data, measure, "compare"):
+        return float("nan")
+    sizes = dict.fromkeys(point.n for point in own)
+    return float(np.mean([study.paper[n, baseline][0] - study.paper[n, "compare"][0] for n in sizes]))
