@@ -62,7 +62,7 @@ def errors(
     sizes
         Pairs of the training, of the validation and of the test set.
     seeds
-        Splits of each size.
+        Splits of each size; those of l1 and linf are drawn from pools of their own.
     folder
         Folder of the datasets, as for `datasets.load`.
     step
