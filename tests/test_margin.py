@@ -138,6 +138,20 @@ def test_every_problem_ends_near_its_optimum(seed, n, p, method, loss, power, sc
     assert found.gap <= 1e-3 * found.value + 1e-8
 
 
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_heavy_tails_and_large_costs_end_near_the_optimum(method, loss):
+    """Where a first attempt ends far from it, the cost is raised step by step; curvatures may underflow."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        d = rng.standard_t(2, size=(60, 34)) * np.r_[1e4, np.ones(33)]
+        gap = d @ rng.normal(size=34)
+        tie = np.abs(gap) <= np.quantile(np.abs(gap), 0.4)
+        found = fit_margin(d * np.where(gap < 0, -1, 1)[:, None], tie, C=300.0, method=method, loss=loss)
+        assert np.isfinite(found.w).all()
+        assert found.gap <= 0.05 * found.value + 1e-5 * 300.0 * 60  # or little beside the losses at rest
+
+
 def test_weights_of_0_and_2_are_absence_and_repetition():
     _, y, d = drawn(60, 3, 4)
     weight = np.random.default_rng(0).integers(0, 3, size=60).astype(float)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,8 @@ __all__ = ["LOSSES", "METHODS", "MarginSolution", "Method", "fit_margin", "objec
 LOSSES: Mapping[str, int] = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 COARSEST, FINEST = 2.0, 1e-9  # where rounding begins (every hinge is bent at rest), and where doubles end
 STEPS = 60  # at one rounding
+UNSETTLED, NEGLIGIBLE = 1e-7, 1e-24  # shares at which steps end: of the gap wanted, and of all there is
+RISING = (1e-6, 1e-4, 1e-2)  # shares of the cost
 SAMPLE, SAMPLE_FROM = 4_000, 20_000  # rows to start from, and of how many
 SMALL = 200  # features up to which threads of matrix products only wait
 TINY = 1e-300
@@ -124,7 +126,20 @@ def fit_margin(
     with one_blas_thread() if p <= SMALL else nullcontext():
         if start is None and n > SAMPLE_FROM:
             start = rough_start(problem)
-        return solve(problem, tol, max_iter, start, callback)
+        found = solve(problem, tol, max_iter, start, callback)
+        if found.converged or callback is not None:
+            return found
+        other = with_care(problem, tol, max_iter)
+        return other if other.gap < found.gap else found
+
+
+def with_care(problem: Problem, tol: float, max_iter: int) -> MarginSolution:
+    """Solve what did not come near: by a cost that rises to its own, and steps until nothing moves."""
+    start = None
+    for share in RISING:
+        found = solve(replace(problem, cost=share * problem.cost), 1e-2, max_iter, start, None)
+        start = found.w, found.bias
+    return solve(problem, tol, max_iter, start, None, least=NEGLIGIBLE)
 
 
 def problem_of(
@@ -159,14 +174,16 @@ def solve(
     max_iter: int,
     start: tuple[FloatArray, float] | None,
     callback: Callable[[int, float], object] | None,
+    least: float | None = None,
 ) -> MarginSolution:
-    """Round the hinge less and less, until the gap is small."""
+    """Round the hinge less and less, until the gap is small; steps end at `least` of the objective."""
+    least = max(1e-15, UNSETTLED * tol) if least is None else least
     w, bias = start if start is not None else (np.zeros(problem.rows.shape[1]), 0.0)
     delta = COARSEST if start is None else 0.1
     best, n_iter = MarginSolution(w, bias, math.inf, math.inf, 0, converged=False), 0
     point = look(problem, w, bias, delta)
     while True:
-        point, taken = settle(problem, point, min(STEPS, max_iter - n_iter), tol)
+        point, taken = settle(problem, point, min(STEPS, max_iter - n_iter), least)
         n_iter += taken
         value, gap = certified(problem, point)
         w, bias = point.w, point.bias
@@ -174,7 +191,8 @@ def solve(
             w, bias, value, gap = corner if corner[3] < gap else (w, bias, value, gap)
         if gap < best.gap:
             best = MarginSolution(w, bias, value, gap, n_iter, converged=gap <= tol * max(value, TINY))
-        over = problem.kind != 0 or point.delta <= FINEST or n_iter >= max_iter
+        at_rest = point.delta <= FINEST if problem.kind == 0 else taken < STEPS
+        over = at_rest or n_iter >= max_iter
         if best.converged or over or (callback is not None and callback(n_iter, gap)):
             return best
         # The gap falls like delta squared: pairs in the rounded part, times what each of them loses.

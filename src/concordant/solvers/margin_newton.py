@@ -14,12 +14,11 @@ from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Point", "Problem", "certified", "cornered", "look", "settle"]
 
-NEGLIGIBLE, NOISE = 1e-15, 1e-11  # shares of the objective: steps not worth taking, and not to be trusted
-UNSETTLED = 1e-7  # times the gap wanted: what is left of the slopes enters the gap by its square root
+NOISE = 1e-11  # share of the objective below which a step may be rounding
 DAMPING = 1e-9  # share of the total cost, on the bias: no pair may be bent
 PASSES = 60  # of a line search
 SERIAL = 200_000  # numbers up to which a second thread costs more than it saves
-TINY, ROUNDOFF = 1e-300, 1e-10
+TINY, ROUNDOFF, FLAT = 1e-300, 1e-10, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +103,15 @@ def look(problem: Problem, w: FloatArray, bias: float, delta: float) -> Point:
     return Point(w, bias, delta, g, curve, grads.sum(axis=0), sums.sum(axis=0), problem.has_bias)
 
 
-def settle(problem: Problem, point: Point, budget: int, tol: float) -> tuple[Point, int]:
-    """Take Newton steps until none lowers the objective any more; the point, and how many were taken."""
+def settle(problem: Problem, point: Point, budget: int, least: float) -> tuple[Point, int]:
+    """Take Newton steps until none lowers the objective by that share of it; the point, and how many."""
     before = math.inf
     for taken in range(budget):
         grad = point.grad
         step = newton_step(problem, point, grad)
         decrement = -float(grad @ step)
         stuck = decrement <= NOISE * point.value and decrement > 0.5 * before
-        if stuck or decrement <= max(NEGLIGIBLE, UNSETTLED * tol) * point.value:
+        if stuck or not decrement > least * point.value:
             return point, taken
         before = decrement
         ahead = look(problem, point.w + step[:-1], point.bias + float(step[-1]), point.delta)
@@ -125,7 +124,7 @@ def settle(problem: Problem, point: Point, budget: int, tol: float) -> tuple[Poi
 
 def newton_step(problem: Problem, point: Point, grad: FloatArray) -> FloatArray:
     """Give the step to the minimum of the quadratic that fits here: weights first, then the bias."""
-    bent = np.flatnonzero(point.curve[:, 0] > 0.0)
+    bent = np.flatnonzero(point.curve[:, 0] > FLAT)  # less has no say beside the identity
     rows, curve = problem.rows[bent], point.curve[bent]
     against = inverse(rows, curve[:, 0])
     of_weights = against(grad[:-1])
@@ -184,7 +183,7 @@ def line_search(problem: Problem, point: Point, ahead: Point, step: FloatArray, 
 def root(slope: Callable[[float], float], at_zero: float) -> float:
     """Give where in (0, 1] a rising slope comes near 0: shrink until it falls, then close in."""
     low, high, at_low, at_high, t = 0.0, 1.0, at_zero, slope(1.0), 1.0
-    for number in range(PASSES):
+    for number in range(PASSES if at_high > 0.0 else 0):  # else rounding: it does not rise after all
         secant = at_low / (at_low - at_high)
         share = min(max(secant, 0.01 if low == 0.0 else 0.1), 0.9)
         t = low + (high - low) * (share if number % 3 else min(share, 0.5))
