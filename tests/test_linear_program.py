@@ -21,7 +21,8 @@ from concordant.exceptions import (
     ShapeError,
 )
 from concordant.solvers import hard_margin, linear_program
-from concordant.solvers.linear_program import hard_margin_lp, hard_margin_qp, soft_margin_lp
+from concordant.solvers.hard_margin import hard_margin_lp, hard_margin_qp
+from concordant.solvers.linear_program import soft_margin_lp
 
 pytestmark = pytest.mark.once
 

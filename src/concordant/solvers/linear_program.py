@@ -20,14 +20,13 @@ from typing import Any
 import numpy as np
 
 from concordant.exceptions import ParameterError
-from concordant.solvers.hard_margin import HardMargin, hard_margin_lp, hard_margin_qp
 from concordant.solvers.highs import new_highs
 from concordant.supervision.check import check_features
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.labels import check_outcome
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["HardMargin", "SoftMargin", "hard_margin_lp", "hard_margin_qp", "soft_margin_lp"]
+__all__ = ["SoftMargin", "soft_margin_lp"]
 
 BATCH = 20  # functions that enter in a round: measured, 10 to 40 take the same time
 MANY_PAIRS, FEW_FUNCTIONS = 2_000, 100  # interior points take less time than the simplex algorithm: measured
