@@ -12,7 +12,7 @@ LAYERS = [  # lowest first
     {"exceptions", "types", "_segments", "_combinatorics"},
     {"supervision"},
     {"metrics", "surrogates", "scorers", "decoders"},
-    {"solvers", "theory"},
+    {"solvers", "theory", "torch"},
     {"rankers", "aggregation", "comparer", "ratings", "objectives"},
     {"evaluation", "persistence"},
     {"cli", "__main__"},

@@ -13,7 +13,7 @@ from concordant.metrics.metric import Metric
 from concordant.metrics.parse import METRICS
 from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.rankers.claim import PROVEN_DECODE, Claim
-from concordant.rankers.optimality import Optimality, Sample
+from concordant.rankers.optimality import Descent, Optimality, Sample
 from concordant.surrogates import PositionHinge
 from concordant.theory.bounds.fitted import EmpiricalBound
 from concordant.theory.bounds.hinges import UNBOUNDED
@@ -23,7 +23,7 @@ from concordant.theory.theorem import STATUSES
 from concordant.theory.transfer import Transfer, column, transfer_of
 from concordant.types import ArrayLike
 
-__all__ = ["NO_BOUND", "FittedCertificate", "Optimality", "Sample"]
+__all__ = ["NO_BOUND", "Descent", "FittedCertificate", "Optimality", "Sample"]
 
 NO_BOUND = "no risk bound is known for this loss"
 EXPRESSED = {  # what the features must be able to express
@@ -54,7 +54,8 @@ class FittedCertificate:
     sample
         What is kept of the training data.
     optimality
-        How well the training problem was solved: value, excess, gap, converged, stopped_by, alpha.
+        How well the training problem was solved: value, excess, gap, converged, stopped_by, alpha; of trees
+        and networks only how far the loss fell, a `Descent`.
     bound
         A bound on the risk, which holds with probability 1 - `bound.delta`; None: see `no_bound`.
     no_bound
@@ -75,7 +76,7 @@ class FittedCertificate:
 
     claim: Claim
     sample: Sample
-    optimality: Optimality
+    optimality: Optimality | Descent
     bound: EmpiricalBound | None = None
     no_bound: str = NO_BOUND
 

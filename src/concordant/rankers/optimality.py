@@ -9,7 +9,7 @@ import numpy as np
 
 from concordant.solvers import Solution
 
-__all__ = ["Optimality", "Sample"]
+__all__ = ["Descent", "Optimality", "Sample"]
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 ENDINGS = {"interrupt": "Ctrl-C", "callback": "the callback"}  # who ended the work, by `stopped_by`
@@ -67,6 +67,35 @@ class Optimality:
             corner = ", or a corner of the loss," if self.gap is None else ""
             return f"rounding{corner} kept the solver from getting closer"
         return f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work before its tolerance"
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How far the training loss fell, where nobody can say how far it could.
+
+    Attributes
+    ----------
+    first, value
+        Mean training loss at scores 0, and at the end.
+    n_iter
+        Trees, or epochs, that were kept.
+    unit
+        "trees" or "epochs".
+    stopped_by
+        "limit" (their number), "early_stopping", "callback" or "interrupt".
+    """
+
+    first: float
+    value: float
+    n_iter: int
+    unit: str
+    stopped_by: str
+
+    def __str__(self) -> str:
+        ends = {"limit": "their number was set", "early_stopping": "chosen on validation queries"}
+        by = ends.get(self.stopped_by, f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work")
+        text = f"Here {self.n_iter} {self.unit} ({by}) took the mean training loss"
+        return f"{text} from {self.first:.6g} to {self.value:.6g}; its least value is not known"
 
 
 @dataclass(frozen=True)

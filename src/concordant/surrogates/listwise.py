@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from concordant._segments import segment_sum
 from concordant.exceptions import LabelError
 from concordant.supervision.columns import frozen
-from concordant.surrogates.surrogate import Loss, Surrogate, repeat
-from concordant.types import FloatArray, IntArray
+from concordant.surrogates.surrogate import EXACT_FIRST, MAJORISING, Loss, Surrogate, check_choice, repeat
+from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["PlackettLuce", "Softmax"]
 
@@ -36,6 +37,17 @@ class SoftmaxLoss(Loss):
 
         softmax_product_chunk(scores, self.weights, vector, self.offsets, first, last, product)
 
+    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+        """Of W * softmax, W the sum of the weights: W p (1 - p); and W/4, half of Böhning's bound."""
+        whole = repeat(segment_sum(self.weights, self.offsets), self.offsets)
+        if kind == "majorising":
+            return whole / 4.0
+        check_choice("curvature", kind, EXACT_FIRST)
+        mass = np.maximum(self.value_and_grad(scores)[1] + self.weights, 0.0)  # W p, up to rounding
+        shares = np.divide(mass, whole, out=np.zeros_like(mass), where=whole > 0.0)
+        diagonal: FloatArray = mass * np.maximum(1.0 - shares, 0.0)
+        return diagonal
+
 
 @dataclass(frozen=True)
 class Softmax(Surrogate):
@@ -58,6 +70,11 @@ class Softmax(Surrogate):
     def needs_positive(self) -> bool:
         """An item of expected target 0 would go to minus infinity."""
         return True
+
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """Both."""
+        return EXACT_FIRST
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Weigh each item's term by its target."""
@@ -86,6 +103,16 @@ class PlackettLuceLoss(Loss):
         known = self.weights, self.order, vector, self.offsets
         plackett_luce_product_chunk(scores, *known, first, last, product)
 
+    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+        """A quarter of the weights of the choices in which the item was still there."""
+        del scores
+        check_choice("curvature", kind, MAJORISING)
+        chosen = np.cumsum(self.weights[self.order])
+        before = np.r_[0.0, chosen][self.offsets[:-1]]
+        so_far = np.empty_like(chosen)
+        so_far[self.order] = np.maximum(chosen - repeat(before, self.offsets), 0.0)
+        return so_far / 4.0
+
 
 @dataclass(frozen=True)
 class PlackettLuce(Surrogate):
@@ -105,6 +132,11 @@ class PlackettLuce(Surrogate):
 
     name: ClassVar[str] = "plackett_luce"
     reads: ClassVar[str] = "positions"
+
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """The one that does not depend on the scores."""
+        return MAJORISING
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Sort the rows by position, once."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from concordant._segments import segment_sum
-from concordant.exceptions import GradeError
+from concordant.exceptions import GradeError, ParameterError
 from concordant.supervision.columns import frozen
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin, margin
 from concordant.surrogates.spaces import Spaces
-from concordant.surrogates.surrogate import Loss, Surrogate, check_choice, repeat
-from concordant.types import FloatArray, IntArray
+from concordant.surrogates.surrogate import MAJORISING, Loss, Surrogate, check_choice, repeat
+from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["LONG", "Pairwise", "Preorder"]
 
@@ -71,6 +72,24 @@ class PairLoss(Loss):
                 else:
                     all_chunk(scores, self.weights, *lists)
 
+    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+        """The margin's greatest curvature times the weights of all pairs of a row: the same at all scores."""
+        del scores
+        if not np.isfinite(self.shape.smoothness):
+            raise ParameterError("curvature", kind, f"one of a margin that has it: {self.shape} has none")
+        check_choice("curvature", kind, MAJORISING)
+        return self.shape.smoothness * self.pair_weights
+
+    @cached_property
+    def pair_weights(self) -> FloatArray:
+        """Summed weights of the pairs of each row, those with itself left out."""
+        if not self.graded:
+            sizes = repeat(np.diff(self.offsets).astype(np.float64), self.offsets)
+            whole = repeat(segment_sum(self.weights, self.offsets), self.offsets)
+            own: FloatArray = (sizes - 2.0) * self.weights + whole
+            return np.maximum(own, 0.0)
+        return graded_pair_weights(self.weights, self.levels, self.top, self.offsets)
+
     def product_chunk(
         self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
     ) -> None:
@@ -115,6 +134,32 @@ def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
     codes = np.empty(len(levels), dtype=np.int64)
     codes[order] = numbers - np.maximum.accumulate(np.where(starts, numbers, 0))
     return codes
+
+
+def graded_pair_weights(weights: FloatArray, levels: FloatArray, top: float, offsets: IntArray) -> FloatArray:
+    """Sum over the pairs of each row of weights[better] * min(difference of levels, top).
+
+    `top` is 1, and levels are whole numbers; or infinite.
+    """
+    starts = repeat(offsets[:-1], offsets)
+    slots = level_codes(levels, offsets) + starts
+
+    def below(values: FloatArray) -> FloatArray:
+        """Sum of the values of each row's query at lower levels."""
+        sums = np.r_[0.0, np.cumsum(np.bincount(slots, values, minlength=len(levels)))]
+        totals: FloatArray = sums[slots] - sums[starts]
+        return totals
+
+    def above(values: FloatArray) -> FloatArray:
+        """The same at higher levels."""
+        sums = np.r_[np.cumsum(np.bincount(slots, values, minlength=len(levels))[::-1])[::-1], 0.0]
+        totals: FloatArray = sums[slots + 1] - sums[repeat(offsets[1:], offsets)]
+        return totals
+
+    if top == 1.0:
+        return weights * below(np.ones_like(weights)) + above(weights)
+    better = weights * (levels * below(np.ones_like(weights)) - below(levels))
+    return np.maximum(better + above(weights * levels) - levels * above(weights), 0.0)
 
 
 def pair_counts(levels: FloatArray, offsets: IntArray) -> FloatArray:
@@ -178,6 +223,11 @@ class Pairwise(Surrogate):
         """Margins that never become flat."""
         return self.shape.differentiable and not np.isfinite(self.shape.flat_from)
 
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """As the margin has any. The exact one is 0 where the margin is straight: steps would have no end."""
+        return MAJORISING if np.isfinite(self.shape.smoothness) else ()
+
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Weigh each pair by the target of its better item."""
         scaled = targets * weights
@@ -229,6 +279,11 @@ class Preorder(Surrogate):
     def ordinal(self) -> bool:
         """Unless gains weigh the pairs."""
         return self.weighting != "gain"
+
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """As the margin has any."""
+        return MAJORISING if np.isfinite(margin(self.margin).smoothness) else ()
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Levels are the grades' numbers, or their gains."""

@@ -12,10 +12,12 @@ import numpy as np
 from concordant._segments import segment_sum
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.supervision.columns import frozen
-from concordant.surrogates.surrogate import Loss, Surrogate
-from concordant.types import FloatArray, IntArray
+from concordant.surrogates.surrogate import EXACT_FIRST, Loss, Surrogate, check_choice, repeat
+from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["PENALTIES", "Duchi", "Penalty", "Squared"]
+
+EXACT = ("exact",)
 
 
 class SquaredLoss(Loss):
@@ -40,6 +42,18 @@ class SquaredLoss(Loss):
 
         del scores
         squared_product_chunk(self.weights, self.centred, vector, self.offsets, first, last, product)
+
+    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+        """The same at all scores."""
+        del scores
+        if kind == "majorising":
+            return self.weights.copy()
+        check_choice("curvature", kind, EXACT_FIRST)
+        if not self.centred:
+            return 2.0 * self.weights
+        whole = repeat(segment_sum(self.weights, self.offsets), self.offsets)
+        others = np.maximum(whole - self.weights, 0.0)
+        return 2.0 * self.weights * np.divide(others, whole, out=np.zeros_like(whole), where=whole > 0.0)
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,11 @@ class Squared(Surrogate):
     def order_preserving(self) -> bool:
         """The minimiser is the expected target itself, up to the query's level."""
         return True
+
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """Both."""
+        return EXACT_FIRST
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Weigh each square."""
@@ -150,6 +169,12 @@ class DuchiLoss(Loss):
             diagonal = weighed(self.weights[rows], self.nu * self.penalty.curvature(scores[rows]))
             product[rows] = diagonal * vector[rows]
 
+    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+        """The Hessian itself."""
+        check_choice("curvature", kind, EXACT)
+        with np.errstate(over="ignore"):
+            return weighed(self.weights, self.nu * self.penalty.curvature(self.per_row(scores, "scores")))
+
 
 @dataclass(frozen=True)
 class Duchi(Surrogate):
@@ -195,6 +220,11 @@ class Duchi(Surrogate):
     def order_preserving(self) -> bool:
         """The minimiser is an increasing function of the expected target."""
         return True
+
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """The Hessian is diagonal; the penalty may be of any steepness."""
+        return EXACT
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
         """Weigh each item's term."""

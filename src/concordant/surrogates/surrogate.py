@@ -17,8 +17,9 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Loss", "Surrogate", "check_choice", "repeat"]
+__all__ = ["EXACT_FIRST", "MAJORISING", "Loss", "Surrogate", "check_choice", "repeat"]
 
+EXACT_FIRST, MAJORISING = ("exact", "majorising"), ("majorising",)  # kinds of curvature
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -60,6 +61,24 @@ class Loss(ABC):
             lambda first, last: self.product_chunk(read, direction, first, last, product),
         )
         return product
+
+    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+        """One number >= 0 per row, for methods that move rows by themselves, such as boosted trees.
+
+        Parameters
+        ----------
+        scores
+            One per row.
+        kind
+            "exact": the diagonal of the Hessian. "majorising": h such that at no scores the Hessian exceeds
+            2 diag(h). Rows put together in leaves, whose scores move by - rate * sum(gradient) / sum(h), then
+            never raise the summed values at any rate <= 1: the change is at most the sum over leaves of
+            (rate^2 - rate) * sum(gradient)^2 / sum(h). The surrogate's `curvatures` has the kinds there are.
+        """
+        del scores
+        raise ParameterError(
+            "curvature", kind, f"one of a surrogate that has it: {type(self).__name__} has none"
+        )
 
     def per_row(self, values: ArrayLike, name: str) -> FloatArray:
         """Give one number per row: compiled kernels would read and write beyond a shorter array."""
@@ -119,6 +138,11 @@ class Surrogate(ABC):
     def ordinal(self) -> bool:
         """Whether only the order of its grades counts, so that a full order serves as well."""
         return False
+
+    @property
+    def curvatures(self) -> tuple[str, ...]:
+        """Kinds of `Loss.curvature` it has, the one that measured best with boosted trees first."""
+        return ()
 
     def levels(self, targets: FloatArray, offsets: IntArray) -> FloatArray:
         """Give what it tells rows apart by: where all of a query are equal, nothing is learned."""
