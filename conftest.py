@@ -1,7 +1,14 @@
-"""Modules that need torch are collected where it is installed; elsewhere their doctests are left out."""
+"""What needs torch is collected where it is installed; elsewhere its doctests are left out."""
 
 from importlib.util import find_spec
 
-collect_ignore = (
-    [] if find_spec("torch") else ["src/concordant/torch", "src/concordant/scorers/neural.py", "docs/torch.md"]
-)
+NEED_TORCH = [
+    "docs/neural.md",
+    "docs/torch.md",
+    "src/concordant/torch",
+    "src/concordant/scorers/neural.py",
+    "src/concordant/rankers/devices",
+    "src/concordant/rankers/networks",
+    "src/concordant/rankers/neural.py",
+]
+collect_ignore = [] if find_spec("torch") else NEED_TORCH

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks import (
+    boosting,
     certificates,
     choice,
     comparer,
     decoders,
+    device,
     maxmargin,
     metrics,
     ratings,
@@ -18,13 +20,16 @@ from benchmarks import (
     surrogates,
     tables,
     training,
+    tree_choice,
 )
 
 SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
+    "boosting": boosting.run,
     "certificates": certificates.run,
     "choice": choice.run,
     "comparer": comparer.run,
     "decoders": decoders.run,
+    "device": device.run,
     "maxmargin": maxmargin.run,
     "metrics": metrics.run,
     "ratings": ratings.run,
@@ -32,6 +37,7 @@ SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
     "startup": startup.run,
     "surrogates": surrogates.run,
     "training": training.run,
+    "tree_choice": tree_choice.run,
 }
 HERE = Path(__file__).parent
 

@@ -18,10 +18,12 @@ def run(*arguments):
 
 
 SUITES = [
+    "boosting",
     "certificates",
     "choice",
     "comparer",
     "decoders",
+    "device",
     "maxmargin",
     "metrics",
     "ratings",
@@ -29,6 +31,7 @@ SUITES = [
     "startup",
     "surrogates",
     "training",
+    "tree_choice",
 ]
 
 

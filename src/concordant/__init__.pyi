@@ -1,6 +1,7 @@
 from . import decoders as decoders
 from . import evaluation as evaluation
 from . import metrics as metrics
+from . import objectives as objectives
 from . import ratings as ratings
 from . import solvers as solvers
 from . import surrogates as surrogates
@@ -16,9 +17,11 @@ from .metrics import metric as metric
 from .metrics import standardize as standardize
 from .persistence import load as load
 from .persistence import save as save
+from .rankers import BoostedRanker as BoostedRanker
 from .rankers import LinearRanker as LinearRanker
 from .rankers import LinearRankerCV as LinearRankerCV
 from .rankers import MaxMarginRanker as MaxMarginRanker
+from .rankers import NeuralRanker as NeuralRanker
 from .rankers import PairRanker as PairRanker
 from .rankers import listwise_hinge as listwise_hinge
 from .supervision import datasets as datasets

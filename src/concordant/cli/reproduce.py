@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from concordant.cli import bounds_simulation, buffoni, consistency, exactness, maxmargin, pairs, svmcompare
+from concordant.cli import (
+    boosting,
+    bounds_simulation,
+    buffoni,
+    consistency,
+    exactness,
+    maxmargin,
+    pairs,
+    svmcompare,
+)
 
 __all__ = ["app"]
 
@@ -16,6 +25,7 @@ def reproduce() -> None:
     """Experiments of papers and of the documentation, run again."""
 
 
+app.command(epilog=boosting.EXAMPLES)(boosting.boosting)
 app.command("bounds", epilog=bounds_simulation.EXAMPLES)(bounds_simulation.bounds)
 app.command(epilog=buffoni.EXAMPLES)(buffoni.buffoni)
 app.command(epilog=consistency.EXAMPLES)(consistency.consistency)

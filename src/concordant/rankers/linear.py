@@ -13,12 +13,14 @@ from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel
+from concordant.rankers.devices.losses import device_form, on_host, torch_device
 from concordant.rankers.progress import watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
 from concordant.rankers.training import (
     SOLVERS,
     Problem,
-    feature_scale,
+    Setting,
+    compiled,
     n_informative,
     row_weights,
     seen,
@@ -72,6 +74,11 @@ class LinearRanker(LinearModel):
         Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true answer ends the fit.
     random_state
         Seed of "sgd".
+    device
+        None: compiled kernels, on the CPU. "cpu", "cuda", "cuda:0" or a `torch.device`: the same objective
+        by torch there, with solver "lbfgs", for the surrogates pairwise, softmax, squared, duchi and
+        position_hinge; features are moved once, or are a tensor that is there. Of float32 features scores
+        and gradients are float32: a tol below 1e-7 may then end by "precision".
     verbose
         1 shows a progress bar on standard error.
 
@@ -133,6 +140,7 @@ class LinearRanker(LinearModel):
         warm_start: bool = False,
         callback: Any = None,
         random_state: int = 0,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -147,7 +155,13 @@ class LinearRanker(LinearModel):
         self.warm_start = warm_start
         self.callback = callback
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.device is None
+        return tags
 
     def fit(
         self,
@@ -163,8 +177,8 @@ class LinearRanker(LinearModel):
         Parameters
         ----------
         X
-            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse. Not copied, float32
-            either, where the rows of each query are adjacent and the ids ascend.
+            Features, one row per item: numpy, pandas, polars, pyarrow, scipy sparse or a torch tensor. Not
+            copied, float32 either, where the rows of each query are adjacent and the ids ascend.
         y
             One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one).
         qid
@@ -198,7 +212,18 @@ class LinearRanker(LinearModel):
         metric = read_metric(self.metric)
         surrogate = self.chosen(metric)
         solver_for(self.solver, surrogate, self.alpha)
+        self.check_device(surrogate)
         return metric, surrogate
+
+    def check_device(self, surrogate: Surrogate) -> None:
+        """Refuse a device that is not there, and what has no form in torch."""
+        if self.device is None:
+            return
+        torch_device(self.device)
+        device_form(surrogate)
+        if self.solver != "lbfgs":
+            wanted = "'lbfgs' on a device; the others read curvature, single queries or digits that only the"
+            raise ParameterError("solver", self.solver, f"{wanted} compiled kernels (device=None) give")
 
     def chosen(self, metric: Metric) -> Surrogate:
         """Give the surrogate to minimise for the metric."""
@@ -216,25 +241,41 @@ class LinearRanker(LinearModel):
         """Supervision -> targets -> loss."""
         metric, surrogate = recipe
         self.refuse_no_labels(y)
+        y, qid, sample_weight, query_weight = map(on_host, (y, qid, sample_weight, query_weight))
         features = self.checked_features(X, reset=True)
         queries = Queries.of(qid, features.shape[0], "X")
         with naming_query(qid):
             labels, claim = training_labels(metric, surrogate, y, queries, self.assume, self.f)
         shares, weights = row_weights(sample_weight, query_weight, queries)
-        ordered, offsets = queries.gather(features), queries.offsets
-        scale = feature_scale(ordered, offsets, shares) if self.fit_scale else np.ones(ordered.shape[1])
+        setting = self.setting(surrogate, labels, features, queries, shares, weights)
         targets = labels if surrogate.reads == "targets" else None
         return Problem(
             surrogate=surrogate,
             claim=claim,
             labels=labels,
             queries=Queries.from_sizes(queries.sizes),
-            loss=surrogate.bind(labels, offsets, weights),
-            X=ordered,
-            scale=scale,
+            X=setting.X,
+            scale=setting.scale,
+            objective=setting.objective,
             sample=seen(claim, queries, targets, shares, weighted=sample_weight is not None),
-            n_informative=n_informative(surrogate.levels(labels, offsets), offsets, shares),
+            n_informative=n_informative(surrogate.levels(labels, queries.offsets), queries.offsets, shares),
         )
+
+    def setting(self, *given: Any) -> Setting:
+        """Where the objective is evaluated: by compiled kernels, or on the device."""
+        if self.device is None:
+            return compiled(*given, fit_scale=self.fit_scale)
+        from concordant.rankers.devices.training import on_device
+
+        return on_device(*given, fit_scale=self.fit_scale, device=torch_device(self.device))
+
+    def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
+        """Do as `Ranker`; on a device what is fitted is read there."""
+        if reset and self.device is not None:
+            from concordant.rankers.devices.training import device_features
+
+            return device_features(self, X)
+        return super().checked_features(on_host(X), reset=reset)
 
     def start(self, problem: Problem) -> FloatArray:
         """Where the work begins."""

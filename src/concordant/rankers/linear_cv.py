@@ -12,6 +12,7 @@ from concordant.exceptions import ParameterError
 from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
 from concordant.rankers.base import LinearModel, mean_score
+from concordant.rankers.devices.losses import on_host
 from concordant.rankers.folds import Rows, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
 from concordant.rankers.progress import counted
@@ -41,7 +42,7 @@ class LinearRankerCV(LinearModel):
 
     Parameters
     ----------
-    metric, surrogate, fit_scale, assume, f, solver, tol, max_iter, random_state
+    metric, surrogate, fit_scale, assume, f, solver, tol, max_iter, random_state, device
         As for `LinearRanker`.
     alphas
         Penalties to try.
@@ -94,6 +95,7 @@ class LinearRankerCV(LinearModel):
         tol: float = 1e-6,
         max_iter: int | None = None,
         random_state: int = 0,
+        device: Any = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -107,7 +109,13 @@ class LinearRankerCV(LinearModel):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.device is None
+        return tags
 
     def fit(
         self,
@@ -134,7 +142,7 @@ class LinearRankerCV(LinearModel):
         recipe = ranker.checked_parameters()
         self.refuse_no_labels(y)
         features = self.checked_features(X, reset=True)
-        rows = Rows.of(features, y, qid, sample_weight, query_weight)
+        rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
         whole = ranker.problem(recipe, *rows)  # refuses what is wrong before any work
         whole.claim.warn()
         if validation is not None:
@@ -149,6 +157,10 @@ class LinearRankerCV(LinearModel):
         kept = solutions.get(best) if validation is not None else None
         solution = kept or ranker.solved(whole, self.alpha_, np.zeros(len(whole.scale)))
         return self.adopt(solution, whole, self.alpha_, fixed=False)
+
+    def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
+        """Do as `Ranker`: folds are cut here, and moved to the device one by one."""
+        return super().checked_features(on_host(X), reset=reset)
 
     def validation_rows(self, metric: Metric, given: Any) -> Rows:
         """Held-out rows, checked."""

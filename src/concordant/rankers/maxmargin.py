@@ -100,6 +100,7 @@ class MaxMarginRanker(LinearRanker):
     assume = None
     f = None
     random_state = 0
+    device = None
 
     def __init__(  # each parameter is this ranker's own: the parent's are not all its
         self,

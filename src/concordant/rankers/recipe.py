@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
+import numpy as np
+
+from concordant._segments import segment_reduce
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.conditions import Family
@@ -16,9 +20,17 @@ from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import Grades, Permutations
 from concordant.supervision.queries import Queries
 from concordant.surrogates import ListwiseHinge, Pairwise, Softmax, Squared, Surrogate, surrogate
-from concordant.types import FloatArray
+from concordant.types import FloatArray, IntArray
 
-__all__ = ["AUTO", "chosen_surrogate", "listwise_hinge", "training_labels"]
+__all__ = [
+    "AUTO",
+    "TREES",
+    "chosen_for_trees",
+    "chosen_surrogate",
+    "lifted",
+    "listwise_hinge",
+    "training_labels",
+]
 
 # By measurement: `python -m benchmarks choice` trains every surrogate for every metric on the LETOR sets, the
 # penalty chosen on validation queries; its tables stand in benchmarks/results/choice.md. The differences are
@@ -37,6 +49,19 @@ AUTO: Mapping[str, Surrogate] = {
     "zero_one": Squared(),
 }
 OTHERWISE = Softmax()
+# What boosted trees minimise, and the lift of its targets; by validation queries of LETOR sets (`python -m
+# benchmarks tree_choice`). A linear function hardly follows single queries, trees do: lifted targets hold
+# them back.
+TREES: Mapping[str, tuple[Surrogate, float]] = {
+    "dcg": (Squared(), 0.0),
+    "ndcg": (Squared(), 0.0),
+    "err": (Squared(), 0.0),
+    "rr": (Squared(), 0.0),
+    "auc": (Pairwise(), 0.0),
+    "pd": (Pairwise(), 0.0),
+    "zero_one": (Squared(), 0.0),
+}
+OF_TREES = Softmax(), 1.0
 
 
 def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float = 1.0) -> ListwiseHinge:
@@ -55,6 +80,43 @@ def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
     if isinstance(name, str) and name == "auto":
         return AUTO.get(metric.name, OTHERWISE)
     return surrogate(name)
+
+
+def chosen_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -> tuple[Surrogate, float]:
+    """Give the surrogate and the lift for boosted trees; where "auto", those that measured best.
+
+    >>> from concordant import metric
+    >>> chosen_for_trees("auto", "auto", metric("ap")), chosen_for_trees("pairwise", "auto", metric("ap"))[1]
+    ((Softmax(), 1.0), 0.0)
+    """
+    best, height = TREES.get(metric.name, OF_TREES)
+    chosen = chosen_surrogate(name, metric) if name != "auto" else best
+    if lift != "auto":
+        return chosen, check_lift(lift, chosen)
+    return chosen, height if chosen == best else 1.0 * isinstance(chosen, Softmax)
+
+
+def check_lift(lift: Any, loss: Surrogate) -> float:
+    """Refuse what no targets can be lifted by."""
+    if not (isinstance(lift, Real) and 0.0 <= float(lift) < float("inf")):
+        raise ParameterError("lift", lift, "a finite number >= 0, or 'auto'")
+    if lift and loss.reads != "targets":
+        raise ParameterError("lift", lift, f"0 for {loss.name}, which reads {loss.reads}, not targets")
+    return float(lift)
+
+
+def lifted(targets: FloatArray, offsets: IntArray, lift: float) -> FloatArray:
+    """Add `lift` times the highest target of each query to all of its targets.
+
+    What expected targets are compared by stays as it was: every item of a query gets the same. So a loss that
+    follows expected targets is consistent with lifted ones, too, and softmax then never sends a score to
+    minus infinity.
+
+    >>> lifted(np.array([1.0, 0.0, 2.0]), np.array([0, 2, 3]), 0.5).tolist()
+    [1.5, 0.5, 3.0]
+    """
+    highest = segment_reduce(np.maximum, targets, offsets)
+    return targets + lift * np.repeat(np.maximum(highest, 0.0), np.diff(offsets)) if lift else targets
 
 
 def training_labels(

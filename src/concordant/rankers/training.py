@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,16 +13,17 @@ from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.rankers.claim import Claim
 from concordant.rankers.optimality import Sample
 from concordant.scorers.spread import ROUNDING, squares_within
-from concordant.solvers import LinearObjective, Solution, bundle, lbfgs, newton, sgd
+from concordant.solvers import LinearObjective, Objective, Solution, bundle, lbfgs, newton, sgd
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.queries import Queries
 from concordant.surrogates import Surrogate
-from concordant.surrogates.surrogate import Loss
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = [
     "SOLVERS",
     "Problem",
+    "Setting",
+    "compiled",
     "feature_scale",
     "label_weights",
     "n_informative",
@@ -31,6 +32,7 @@ __all__ = [
     "row_weights",
     "seen",
     "solver_for",
+    "spread_of",
 ]
 
 SOLVERS: dict[str, Callable[..., Solution]] = {"lbfgs": lbfgs, "newton": newton, "sgd": sgd, "bundle": bundle}
@@ -46,8 +48,10 @@ class Problem:
         What is minimised, and what is known of that.
     labels, queries
         What the surrogate is told, by sorted row, and the queries of the sorted rows.
-    loss, X, scale
-        The surrogate with its labels, the features in its order, and their spread.
+    X, scale
+        The features of the sorted rows, and their spread.
+    objective
+        Gives what is minimised at a penalty.
     sample, n_informative
         What certificates say of the data; and queries that count and whose labels differ.
     """
@@ -56,15 +60,36 @@ class Problem:
     claim: Claim
     labels: FloatArray
     queries: Queries
-    loss: Loss
     X: Any
     scale: FloatArray
+    objective: Callable[[float], Objective]
     sample: Sample
     n_informative: int
 
-    def objective(self, alpha: float) -> LinearObjective:
-        """Give the objective at this penalty."""
-        return LinearObjective(self.loss, self.X, alpha, self.scale)
+
+class Setting(NamedTuple):
+    """Features of the sorted rows, their spread, and what gives the objective at a penalty."""
+
+    X: Any
+    scale: FloatArray
+    objective: Callable[[float], Objective]
+
+
+def compiled(
+    surrogate: Surrogate,
+    labels: FloatArray,
+    X: Any,
+    queries: Queries,
+    shares: FloatArray,
+    weights: FloatArray,
+    *,
+    fit_scale: bool,
+) -> Setting:
+    """Sort and measure the features, and bind the loss: all that follows is done by compiled kernels."""
+    ordered, offsets = queries.gather(X), queries.offsets
+    scale = feature_scale(ordered, offsets, shares) if fit_scale else np.ones(ordered.shape[1])
+    loss = surrogate.bind(labels, offsets, weights)
+    return Setting(ordered, scale, lambda alpha: LinearObjective(loss, ordered, alpha, scale))
 
 
 def solver_for(name: str, surrogate: Surrogate, alpha: float) -> Callable[..., Solution]:
@@ -145,6 +170,9 @@ def feature_scale(X: Any, offsets: IntArray, shares: FloatArray) -> FloatArray:
 
     Queries count by their shares, so that a weight of 2 is a query that stands there twice.
     """
-    inside, whole = squares_within(X, offsets, shares)
-    n_rows = float(shares @ np.diff(offsets))
+    return spread_of(*squares_within(X, offsets, shares), float(shares @ np.diff(offsets)))
+
+
+def spread_of(inside: FloatArray, whole: FloatArray, n_rows: float) -> FloatArray:
+    """Root mean square of what sums of squares are of; 1 where those within queries are rounding."""
     return np.where(inside > ROUNDING**2 * whole, np.sqrt(inside / n_rows), 1.0)

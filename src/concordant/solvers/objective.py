@@ -3,21 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from concordant._segments import cut_queries, run_chunks
 from concordant.exceptions import LengthMismatchError, ShapeError
 from concordant.scorers.linear import LinearScorer
+from concordant.scorers.spread import ROUNDING
 from concordant.supervision.columns import frozen
 from concordant.surrogates.surrogate import Loss
-from concordant.types import FloatArray
+from concordant.types import FloatArray, IntArray
 
-__all__ = ["LinearObjective"]
+__all__ = ["LinearObjective", "Objective"]
 
 MOST_PARTS = 32  # sums of gradients that are added up at the end
 PART_ROWS = 1000
+
+
+class Objective(Protocol):
+    """What `lbfgs` and `whitening` ask of an objective; the other solvers take a `LinearObjective`.
+
+    Attributes
+    ----------
+    alpha, n_features, scale
+        As of `LinearObjective`.
+    n_gradients
+        Passes over X so far.
+    """
+
+    alpha: float
+    n_features: int
+    scale: FloatArray
+    n_gradients: int
+
+    @property
+    def offsets(self) -> IntArray:
+        """Where each query starts."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether X has compressed rows."""
+
+    def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Give the objective and its gradient."""
+
+    def at_rest(self) -> float:
+        """Give the objective at weights 0."""
+
+    def taken(self, rows: IntArray) -> Any:
+        """Give some rows of X."""
+
+    def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Summed curvature of the loss in each score, and in the levels of whole queries."""
 
 
 class LinearObjective:
@@ -54,6 +92,20 @@ class LinearObjective:
         n_parts = min(max(self.scorer.n_rows // PART_ROWS, 1), MOST_PARTS)
         self.edges = cut_queries(loss.offsets, n_parts)
 
+    @property
+    def offsets(self) -> IntArray:
+        """Where each query starts."""
+        return self.loss.offsets
+
+    @property
+    def sparse(self) -> bool:
+        """Whether X has compressed rows."""
+        return self.scorer.sparse
+
+    def taken(self, rows: IntArray) -> Any:
+        """Give some rows of X."""
+        return self.scorer.X[rows]
+
     def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Give the objective and its gradient; the scores are kept for `hessian_product` and `along`."""
         read = frozen(self.scores)
@@ -82,6 +134,20 @@ class LinearObjective:
         """Give the objective at weights 0; X is not read."""
         values, _ = self.loss.value_and_grad(np.zeros(self.scorer.n_rows))
         return float(values.sum())
+
+    def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Summed curvature of the loss in each score, and in the levels of whole queries.
+
+        At scores of spread 1, where pairs matter, and not at 0: at equal scores a margin may be straight.
+        """
+        loss = self.loss
+        scores, vector = rng.standard_normal((2, self.scorer.n_rows))
+        bend = float(vector @ loss.hessian_product(scores, vector))
+        if not bend > 0.0:  # a hinge bends at corners only: how the gradient changes on the way
+            bend = float(vector @ (loss.value_and_grad(scores + vector)[1] - loss.value_and_grad(scores)[1]))
+        level = float(loss.hessian_product(scores, np.ones(len(scores))).sum())
+        bend = max(bend, 0.0)
+        return bend, level if level > ROUNDING * bend else 0.0
 
     def fused(self, w: FloatArray, scores: FloatArray, work: Callable[[int, int], None]) -> FloatArray:
         """Fill the scores, work on them, and pull `rows` back to the weights, in one pass over X."""

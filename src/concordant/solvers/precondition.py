@@ -18,7 +18,7 @@ from concordant.scorers.spread import ROUNDING, squares_within
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from concordant.solvers.objective import LinearObjective
+    from concordant.solvers.objective import Objective
 
 __all__ = ["Preconditioner", "whitening"]
 
@@ -54,18 +54,18 @@ class Preconditioner:
         return coordinates
 
 
-def whitening(objective: LinearObjective, seed: int = 0) -> Preconditioner:
+def whitening(objective: Objective, seed: int = 0) -> Preconditioner:
     """Give P with P P' close to the inverse of the Hessian."""
     from scipy.linalg import cholesky, solve_triangular
 
     rng, n_features = np.random.default_rng(seed), objective.n_features
     rows, offsets = sampled_rows(objective, rng)
-    sample: Any = objective.scorer.X[rows]
-    bend, level = (curve / max(len(rows), 1) for curve in curvatures(objective, rng))
+    sample: Any = objective.taken(rows)
+    bend, level = (curve / max(len(rows), 1) for curve in objective.curvatures(rng))
     widths = np.sqrt(diagonal(objective, squares_within(sample, offsets), bend, level))
     if n_features > MOST_FEATURES:
         return Preconditioner(1.0 / widths)
-    dense = (sample.toarray() if objective.scorer.sparse else sample) / objective.scale
+    dense = (sample.toarray() if objective.sparse else sample) / objective.scale
     spread = without_level(dense, offsets, math.sqrt(level / bend) if bend else 0.0) / widths
     correlations = bend * (spread.T @ spread)
     for ridge in RIDGES:
@@ -78,10 +78,10 @@ def whitening(objective: LinearObjective, seed: int = 0) -> Preconditioner:
     return Preconditioner(1.0 / widths)
 
 
-def sampled_rows(objective: LinearObjective, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def sampled_rows(objective: Objective, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Rows of random whole queries, enough for a covariance, and where each query starts among them."""
-    offsets, n_features = objective.loss.offsets, objective.n_features
-    most = MOST_ROWS if objective.scorer.sparse else min(MOST_ROWS, MOST_CELLS // n_features + 1)
+    offsets, n_features = objective.offsets, objective.n_features
+    most = MOST_ROWS if objective.sparse else min(MOST_ROWS, MOST_CELLS // n_features + 1)
     enough = min(ROWS_PER_FEATURE * max(n_features, 20), most)
     queries = rng.permutation(np.flatnonzero(np.diff(offsets)))
     sizes = np.diff(offsets)[queries]
@@ -91,7 +91,7 @@ def sampled_rows(objective: LinearObjective, rng: np.random.Generator) -> tuple[
 
 
 def diagonal(
-    objective: LinearObjective, squares: tuple[FloatArray, FloatArray], bend: float, level: float
+    objective: Objective, squares: tuple[FloatArray, FloatArray], bend: float, level: float
 ) -> FloatArray:
     """Curvature of the objective in each weight, > 0."""
     inside, whole = (some / objective.scale**2 for some in squares)
@@ -107,18 +107,3 @@ def without_level(X: FloatArray, offsets: IntArray, share: float) -> FloatArray:
         return X
     means = np.add.reduceat(X, offsets[:-1], axis=0) / np.diff(offsets)[:, None]
     return X - (1.0 - share) * np.repeat(means, np.diff(offsets), axis=0)
-
-
-def curvatures(objective: LinearObjective, rng: np.random.Generator) -> tuple[float, float]:
-    """Summed curvature of the loss in each score, and in the levels of whole queries.
-
-    At scores of spread 1, where pairs matter, and not at 0: at equal scores a margin may be straight.
-    """
-    loss = objective.loss
-    scores, vector = rng.standard_normal((2, objective.scorer.n_rows))
-    bend = float(vector @ loss.hessian_product(scores, vector))
-    if not bend > 0.0:  # a hinge bends at corners only: how the gradient changes on the way
-        bend = float(vector @ (loss.value_and_grad(scores + vector)[1] - loss.value_and_grad(scores)[1]))
-    level = float(loss.hessian_product(scores, np.ones(len(scores))).sum())
-    bend = max(bend, 0.0)
-    return bend, level if level > ROUNDING * bend else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
-from concordant.solvers.objective import LinearObjective
+from concordant.solvers.objective import LinearObjective, Objective
 from concordant.solvers.precondition import Preconditioner, whitening
 from concordant.solvers.solution import Callback, Solution, Watch
 from concordant.types import FloatArray
@@ -23,7 +23,7 @@ MOST_PRODUCTS = 50  # Hessian products a Newton step may take
 
 
 def lbfgs(
-    objective: LinearObjective,
+    objective: Objective,
     w: FloatArray,
     *,
     tol: float = 1e-6,
@@ -45,7 +45,7 @@ def lbfgs(
     return watch.solution()
 
 
-def lbfgs_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
+def lbfgs_steps(objective: Objective, w: FloatArray, watch: Watch, max_iter: int) -> str:
     """Step until something ends it; says what."""
     from scipy.optimize import minimize
 
@@ -70,7 +70,7 @@ def lbfgs_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_ite
 
 
 def seen(
-    objective: LinearObjective, w: FloatArray, frame: Preconditioner, watch: Watch
+    objective: Objective, w: FloatArray, frame: Preconditioner, watch: Watch
 ) -> tuple[float, FloatArray, FloatArray]:
     """Evaluate, and take note: value, gradient, and gradient in the frame's coordinates."""
     with np.errstate(over="ignore", invalid="ignore"):  # too far out a loss may leave the doubles

@@ -12,7 +12,7 @@ import numpy as np
 from concordant.types import FloatArray
 
 if TYPE_CHECKING:
-    from concordant.solvers.objective import LinearObjective
+    from concordant.solvers.objective import Objective
 
 __all__ = ["Callback", "Solution", "Step", "Watch"]
 
@@ -94,9 +94,7 @@ class Point:
 class Watch:
     """What a solver has seen: the last and the best point, and when it is good enough."""
 
-    def __init__(
-        self, objective: LinearObjective, w: FloatArray, tol: float, callback: Callback | None
-    ) -> None:
+    def __init__(self, objective: Objective, w: FloatArray, tol: float, callback: Callback | None) -> None:
         self.objective, self.tol, self.callback = objective, tol, callback
         self.before = objective.n_gradients
         self.level = 0.0  # size of the objective at weights 0, the measure of what is small

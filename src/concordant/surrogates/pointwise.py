@@ -53,7 +53,9 @@ class SquaredLoss(Loss):
             return 2.0 * self.weights
         whole = repeat(segment_sum(self.weights, self.offsets), self.offsets)
         others = np.maximum(whole - self.weights, 0.0)
-        return 2.0 * self.weights * np.divide(others, whole, out=np.zeros_like(whole), where=whole > 0.0)
+        rest = np.divide(others, whole, out=np.zeros_like(whole), where=whole > 0.0)
+        diagonal: FloatArray = 2.0 * self.weights * rest
+        return diagonal
 
 
 @dataclass(frozen=True)

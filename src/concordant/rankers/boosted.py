@@ -1,0 +1,340 @@
+"""BoostedRanker: gradient-boosted trees, grown by the surrogate that goes with a metric."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.metrics.conditions import Family
+from concordant.rankers.base import warn_of_shortfall
+from concordant.rankers.boosted_model import TreeModel
+from concordant.rankers.boosters import BOOSTERS, Booster
+from concordant.rankers.boosters.booster import Trees
+from concordant.rankers.boosters.features import monotonic_signs
+from concordant.rankers.boosters.lesson import Evaluate, Lesson, evaluation, given_rows, halves
+from concordant.rankers.boosters.parameters import REAL, WHOLE, check_parameters, safe_names, seed_of
+from concordant.rankers.boosters.plan import Plan
+from concordant.rankers.boosters.watch import Watch, followed, interruptible
+from concordant.rankers.certificate import FittedCertificate
+from concordant.rankers.folds import Rows
+from concordant.rankers.linear import check_seed
+from concordant.rankers.optimality import Descent
+from concordant.supervision.queries import Queries, naming_query
+from concordant.types import ArrayLike
+
+__all__ = ["BoostedRanker"]
+
+NO_BOUND = "no bound is known for what trees express"
+
+
+class BoostedRanker(TreeModel):
+    """Gradient-boosted trees: name the metric; the loss that is consistent with it is minimised over trees.
+
+    Each round adds a tree that takes a Newton step on the surrogate, summed over queries and given the
+    metric's standardized labels: LightGBM and XGBoost are told its gradient and curvature; CatBoost takes no
+    loss of lists from outside, but has two that standardized labels make ours.
+
+    Parameters
+    ----------
+    metric, assume, f
+        As for `LinearRanker`.
+    surrogate
+        What is minimised: "auto" (what measured best with trees), a name or a `Surrogate`. Hinges have no
+        curvature and are refused. CatBoost has "softmax" (its QuerySoftMax) and "squared" (its QueryRMSE).
+    booster
+        "lightgbm", "xgboost" or "catboost", which must be installed.
+    n_estimators
+        Most trees.
+    learning_rate
+        Share of the Newton step that a tree takes.
+    max_leaf_nodes
+        Most leaves of a tree, the best one split next; None: no limit but `max_depth` (of CatBoost: symmetric
+        trees, its own kind).
+    max_depth
+        Most splits on the way to a leaf; None: no limit (16, of CatBoost; 6, of its symmetric trees).
+    min_samples_leaf
+        Fewest rows of a leaf. XGBoost counts curvature instead: as much as so many mean rows have at the
+        start.
+    l2
+        Penalty of leaf values, in rows: the step of a leaf is shortened as if so many mean rows without
+        gradient were in it.
+    subsample
+        Share of the rows, drawn anew for each tree, that its leaves are found and valued by. Rows, not
+        queries: gradients are those of whole lists all the same.
+    colsample
+        Share of the features that a tree may use (of CatBoost, a split).
+    early_stopping
+        End after so many rounds without a better score on held-out queries, and keep the trees up to the
+        best; None: do not.
+    validation_fraction
+        Share of the queries that are held out for that, where `fit` is given no `eval_set`.
+    monotonic_cst
+        -1, 0 or 1 for each feature, or a dict of them by name: scores never rise (-1), or never fall (1),
+        with the feature. CatBoost then grows symmetric trees, of as many levels as the leaves need.
+    categorical_features
+        "from_dtype": columns of a frame whose type is a category; None: none; or a list of names or numbers.
+        Categories that `fit` did not see count as missing.
+    curvature
+        "exact": the second derivative. "majorising": larger, such that no round raises the training loss
+        where `learning_rate` is at most 1 (and trees see all rows). "auto": what measured better.
+    lift
+        Share of the highest target of a query that is added to all its targets, which changes no order of
+        expected targets: it keeps scores of items without a target from falling for ever. "auto": what
+        measured best for the metric and the surrogate.
+    params
+        Parameters of the library, which win over ours; not those that are ours alone, such as its objective.
+    n_jobs
+        Threads of the library; None or -1: its own choice, which is mostly all.
+    warm_start
+        Keep the trees of the last fit, and add up to `n_estimators` in all.
+    random_state
+        Seed of what is drawn: rows, features, held-out queries.
+    callback
+        Called after each round with a `Round` (n_trees, score, best_iteration); a true answer ends the fit.
+    verbose
+        1 shows a progress bar on standard error.
+
+    Attributes
+    ----------
+    booster_
+        The library's own model: `lightgbm.Booster`, `xgboost.Booster` or `catboost.CatBoost`.
+    surrogate_, basis_, certificate_
+        As for `LinearRanker`; `certificate_.optimality` says only how far the loss fell: a `Descent`.
+    n_estimators_
+        Trees.
+    best_iteration_
+        The first number of trees with the best score on held-out queries; without such queries, all.
+    history_
+        The score on held-out queries at 1, 2, ... trees, as `score` gives it; NaN where it was not taken.
+    stopped_by_
+        "limit" (n_estimators), "early_stopping", "no_split", "callback" or "interrupt".
+    feature_importances_
+        Share of each feature in the sum of the gains of all splits; of CatBoost, in how much predictions
+        change with features.
+    categories_
+        Categories of each categorical feature, by its number.
+    n_queries_, n_informative_
+        Queries trained on, and those whose labels differ, from which something is learned.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The score on held-out queries is the metric's, under its convention, whatever the library. CatBoost gives
+    a metric of one's own all rows of a set at once, and the lists are known here, so that it can stop early
+    by any metric as the others can.
+
+    Missing values (NaN) go where each library sends them. Absent entries of sparse features are 0, also for
+    XGBoost, for which they are made dense. Equal seeds and numbers of threads give equal models, in whatever
+    order the queries come. Ctrl-C during `fit` keeps the trees so far and warns.
+
+    Examples
+    --------
+    >>> from concordant import synthetic
+    >>> toy = synthetic.grades(n_queries=200, n_items=10, seed=0)
+    >>> model = BoostedRanker("ndcg@5", n_estimators=20, n_jobs=1).fit(toy.X, toy.y, qid=toy.qid)
+    >>> model.score(toy.X, toy.y, qid=toy.qid) > 0.5, model.n_estimators_
+    (True, 20)
+    >>> model.certificate_
+    FittedCertificate(ndcg@5 on grades, squared, sort: proven, rests on every distribution)
+    """
+
+    def __init__(
+        self,
+        metric: Any = "ndcg@10",
+        surrogate: Any = "auto",
+        booster: str = "lightgbm",
+        *,
+        n_estimators: int = 300,
+        learning_rate: float = 0.05,
+        max_leaf_nodes: int | None = 15,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2: float = 1.0,
+        subsample: float = 1.0,
+        colsample: float = 1.0,
+        early_stopping: int | None = None,
+        validation_fraction: float = 0.1,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        curvature: str = "auto",
+        lift: float | str = "auto",
+        assume: str | None = None,
+        f: Family | None = None,
+        params: Any = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: int | None = 0,
+        callback: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.surrogate = surrogate
+        self.booster = booster
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2 = l2
+        self.subsample = subsample
+        self.colsample = colsample
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.curvature = curvature
+        self.lift = lift
+        self.assume = assume
+        self.f = f
+        self.params = params
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike = None,
+        sample_weight: ArrayLike = None,
+        query_weight: ArrayLike = None,
+        eval_set: Any = None,
+    ) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X
+            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse. NaN is missing.
+        y
+            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one).
+        qid
+            Query ids in any order, or a `Queries`; None: all rows are one query.
+        sample_weight
+            One number >= 0 per row: how much the row's label counts.
+        query_weight
+            One number >= 0 per row, the same for all rows of a query: how much the query counts. Their unit
+            does not matter: the mean query that counts weighs 1.
+        eval_set
+            Held-out queries, as `RankingData` or (X, y, qid): `history_` has the score on them, and early
+            stopping goes by it.
+        """
+        plan, booster = self.checked_parameters()
+        self.refuse_no_labels(y)
+        start = self.start()
+        features = self.checked_features(X, reset=start is None)
+        trees = self.planned_trees()
+        rows = Rows.of(features, y, qid, sample_weight, query_weight)
+        with naming_query(qid):
+            lesson, evaluate = self.lesson(plan, rows, eval_set)
+        lesson.claim.warn()
+        watch, model = self.grown(booster, trees, lesson, evaluate, start)
+        if self.early_stopping is not None and watch.best < booster.n_trees(model):
+            model, watch.trained = start if watch.best == watch.done else booster.cut(model, watch.best), None
+        return self.adopt(booster, trees, lesson, watch, model)
+
+    def checked_parameters(self) -> tuple[Plan, Booster]:
+        """Refuse parameters out of range, before any work; what trees are grown for, and by whom."""
+        check_parameters(self.get_params(deep=False))
+        check_seed(self.random_state)
+        if not isinstance(self.booster, str) or self.booster not in BOOSTERS:
+            raise UnknownNameError("booster", self.booster, BOOSTERS)
+        booster, rest = BOOSTERS[self.booster], (self.curvature, self.lift, self.assume, self.f)
+        plan = Plan.of(self.metric, self.surrogate, *rest)
+        if isinstance(self.surrogate, str) and self.surrogate == "auto" and not booster.takes(plan.surrogate):
+            plan = Plan.of(self.metric, "squared", *rest)
+        booster.check(plan.surrogate, self.curvature)
+        booster.library()
+        return plan, booster
+
+    def start(self) -> Any:
+        """Where the work begins: at the trees of the last fit, or at none."""
+        if not (self.warm_start and hasattr(self, "booster_")):
+            return None
+        if self.trees_.library != self.booster:
+            wanted = f"{self.trees_.library!r}, of which warm_start has trees"
+            raise ParameterError("booster", self.booster, wanted)
+        if self.n_estimators < self.n_estimators_:
+            wanted = f"at least {self.n_estimators_}, the trees that warm_start begins with"
+            raise ParameterError("n_estimators", self.n_estimators, wanted)
+        return self.booster_
+
+    def planned_trees(self) -> Trees:
+        """Give what the trees shall be like."""
+        names = [*map(str, getattr(self, "feature_names_in_", []))]
+        signs = monotonic_signs(self.monotonic_cst, names, self.n_features_in_)
+        categorical = tuple(self.encoding_.categories)
+        if signs and any(signs[number] for number in categorical):
+            raise ParameterError("monotonic_cst", self.monotonic_cst, "0 for categorical features")
+        return Trees(
+            library=self.booster,
+            **{name: getattr(self, name) for name in (*WHOLE, *REAL) if name != "early_stopping"},
+            seed=seed_of(self.random_state),
+            n_jobs=None if self.n_jobs == -1 else self.n_jobs,
+            monotonic=signs,
+            categorical=categorical,
+            names=safe_names(names),
+            params=dict(self.params or {}),
+        )
+
+    def lesson(self, plan: Plan, rows: Rows, eval_set: Any) -> tuple[Lesson, Evaluate | None]:
+        """Give what trees are grown on, and the score of the rows held out, if any are."""
+        if eval_set is not None:
+            X, y, qid = given_rows(eval_set)
+            held = Rows.of(self.checked_features(X, reset=False), y, qid, None, None)
+            return Lesson.of(plan, rows, held.X), evaluation(plan.metric, held, "eval_set")
+        if self.early_stopping is None:
+            return Lesson.of(plan, rows), None
+        plan.labels(rows.y, Queries.of(rows.qid, rows.X.shape[0], "X"))  # errors name the caller's rows
+        train, held = halves(rows, float(self.validation_fraction), self.random_state)
+        return Lesson.of(plan, train, held.X), evaluation(plan.metric, held, "the queries held out")
+
+    def grown(
+        self, booster: Booster, trees: Trees, lesson: Lesson, evaluate: Evaluate | None, start: Any
+    ) -> tuple[Watch, Any]:
+        """Grow the trees that are missing."""
+        done = 0 if start is None else booster.n_trees(start)
+        watch = Watch(
+            evaluate,
+            self.early_stopping,
+            done=done,
+            history=[*self.history_] if done else [],
+            random=trees.subsample < 1.0 or trees.colsample < 1.0 or bool(trees.params),
+        )
+        if done >= trees.n_estimators:
+            return watch, start
+        own = () if self.callback is None else (self.callback,)
+        title = f"{lesson.data.surrogate.name}, {booster.name}"
+        with followed(title, trees.n_estimators, self.verbose) as bar, interruptible(watch):
+            watch.callbacks = (*bar, *own)
+            return watch, booster.planted(trees, lesson.data, watch, start)
+
+    def adopt(self, booster: Booster, trees: Trees, lesson: Lesson, watch: Watch, model: Any) -> Self:
+        """Take the trees over; say where they fall short. Called by `fit`, whose caller is warned."""
+        self.booster_, self.trees_ = model, trees
+        self.n_estimators_, self.best_iteration_ = booster.n_trees(model), watch.best
+        self.history_, self.stopped_by_ = np.array(watch.history), watch.stopped_by
+        self.surrogate_, self.basis_ = lesson.data.surrogate, lesson.claim.condition
+        self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
+        if watch.trained is None:
+            watch.trained = booster.scores(self.booster_, lesson.data.X, trees)
+        ends = lesson.mean_loss(np.zeros(len(watch.trained))), lesson.mean_loss(watch.trained)
+        descent = Descent(*ends, self.n_estimators_, "trees", watch.stopped_by)
+        self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
+        warn_of_shortfall("" if self.n_informative_ else "labels that differ", "")
+        if self.n_informative_ and not self.feature_importances_.any():
+            text = "no split was found, and all scores are equal: lower min_samples_leaf, or give more rows"
+            warnings.warn(text, UserWarning, stacklevel=3)
+        if watch.stopped_by == "interrupt":
+            done = f"interrupted after {len(watch.history)} of {trees.n_estimators} rounds"
+            text = f"{done}: {self.n_estimators_} trees are kept"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        return self

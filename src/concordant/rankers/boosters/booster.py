@@ -1,0 +1,196 @@
+"""Booster: what is asked of a library of boosted trees; and what it is told of the trees and the data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+
+from concordant.exceptions import MissingExtraError, ParameterError
+from concordant.rankers.boosters.plan import Slopes, slopes
+from concordant.rankers.boosters.watch import Watch
+from concordant.surrogates import Loss, Squared, Surrogate
+from concordant.types import FloatArray, IntArray
+
+__all__ = ["Booster", "Data", "Trees", "varies"]
+
+TINY = 1e-35  # LightGBM reads smaller numbers as 0
+
+
+@dataclass(frozen=True)
+class Trees:
+    """What the trees shall be like: parameters of `BoostedRanker`, checked.
+
+    Attributes
+    ----------
+    library
+        The name of the booster.
+    monotonic
+        -1, 0 or 1 for each feature; empty: no constraint.
+    categorical
+        Numbers of the features that are codes of categories.
+    names
+        Of the features; empty where there are none that every library takes.
+    params
+        The library's own parameters, which win.
+    """
+
+    library: str
+    n_estimators: int
+    learning_rate: float
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int
+    l2: float
+    subsample: float
+    colsample: float
+    seed: int
+    n_jobs: int | None
+    monotonic: tuple[int, ...] = ()
+    categorical: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What the trees are grown on, rows of each query adjacent.
+
+    Attributes
+    ----------
+    X
+        Features.
+    loss, curvature
+        The surrogate on the labels, summed over queries of mean weight 1; and the kind of its curvature.
+    labels, query_weights, row_weights, offsets
+        What the surrogate is told, the weight of each query, that of each row's label, and the queries.
+    held
+        Features of held-out queries; None: there are none.
+    """
+
+    X: Any
+    surrogate: Surrogate
+    loss: Loss
+    curvature: str
+    labels: FloatArray
+    query_weights: FloatArray
+    row_weights: FloatArray
+    offsets: IntArray
+    held: Any = None
+
+    def objective(self, watch: Watch) -> Callable[[FloatArray, Any], Slopes]:
+        """Give gradient and curvature at scores; a plain function, which libraries may copy."""
+        loss, kind = self.loss, self.curvature
+
+        def asked(scores: FloatArray, data: Any) -> Slopes:
+            del data
+            value, found = slopes(loss, scores, kind)
+            watch.losses.append(value)
+            return found
+
+        return asked
+
+    @property
+    def unit(self) -> float:
+        """Mean curvature of a row at scores 0, of those that have any: what a row counts in a leaf."""
+        found = self.loss.curvature(np.zeros(len(self.labels)), self.curvature)
+        return float(found[found > 0.0].mean()) if found.any() else 1.0
+
+    def blank(self) -> Data:
+        """Give rows of the same features from which nothing is learned: splits part the labels evenly."""
+        X = np.repeat([[0.0], [0.0], [1.0], [1.0]], self.X.shape[1], axis=1)
+        labels, offsets = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 4])
+        loss, ones = Squared().bind(labels, offsets), np.ones(4)
+        return Data(X, Squared(), loss, "exact", labels, ones[:1], ones, offsets)
+
+
+def varies(X: Any) -> bool:
+    """Tell whether any feature has two values, missing being one.
+
+    >>> varies(np.array([[1.0, 0.0], [1.0, np.nan]])), varies(np.array([[1.0, np.nan], [1.0, np.nan]]))
+    (True, False)
+    """
+    columns = X.tocsc() if hasattr(X, "tocsc") else X
+    for number in range(X.shape[1]):
+        column = columns[:, [number]]
+        values = column.toarray() if hasattr(column, "toarray") else column
+        missing = np.isnan(values)
+        if missing.any() != missing.all() or (not missing.any() and np.ptp(values) > TINY):
+            return True
+    return False
+
+
+class Booster(ABC):
+    """A library of boosted trees. The model it grows is the library's own object."""
+
+    name: ClassVar[str]
+    own: ClassVar[Mapping[str, str]]  # what `params` may not say -> what says it instead
+
+    def library(self) -> Any:
+        """Import it."""
+        try:
+            return import_module(self.name)
+        except ImportError as error:
+            raise MissingExtraError(self.name, "boosting", f"booster={self.name!r}") from error
+
+    def takes(self, surrogate: Surrogate) -> bool:
+        """Tell whether it can be trained by this loss."""
+        del surrogate
+        return True
+
+    def check(self, surrogate: Surrogate, curvature: str) -> None:
+        """Refuse a loss that it cannot be trained by."""
+        del surrogate, curvature
+
+    def settings(self, trees: Trees, data: Data) -> dict[str, Any]:
+        """Give the library's parameters: ours, then the caller's, which win."""
+        chosen = self.chosen(trees, data)
+        for name, value in trees.params.items():
+            for meant in self.names_of(name):
+                if meant in self.own:
+                    raise ParameterError("params", {name: value}, f"without {name!r}: {self.own[meant]}")
+                chosen.pop(meant, None)
+        return {**chosen, **trees.params}
+
+    def planted(self, trees: Trees, data: Data, watch: Watch, start: Any = None) -> Any:
+        """Grow, if there is anything to split by; else one tree that scores all rows alike."""
+        model = self.grow(trees, data, watch, start) if varies(data.X) else None
+        if model is not None:
+            return model
+        watch.stopped_by = "no_split"
+        return self.grow(replace(trees, n_estimators=1), data.blank(), Watch()) if start is None else start
+
+    @abstractmethod
+    def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
+        """Give the parameters that follow from ours."""
+
+    @abstractmethod
+    def names_of(self, name: str) -> set[str]:
+        """Give all names of a parameter."""
+
+    @abstractmethod
+    def grow(self, trees: Trees, data: Data, watch: Watch, start: Any = None) -> Any:
+        """Give a model of `trees.n_estimators` trees, those of `start` first; the watch may end it before.
+
+        None: the library finds no feature that it could split by.
+        """
+
+    @abstractmethod
+    def scores(self, model: Any, X: Any, trees: Trees) -> FloatArray:
+        """Give one score per row."""
+
+    @abstractmethod
+    def gains(self, model: Any, n_features: int) -> FloatArray:
+        """Give the importance of each feature."""
+
+    @abstractmethod
+    def n_trees(self, model: Any) -> int:
+        """Count the trees."""
+
+    @abstractmethod
+    def cut(self, model: Any, n_trees: int) -> Any:
+        """Give a model of the first trees only."""

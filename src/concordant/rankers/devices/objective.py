@@ -1,0 +1,101 @@
+"""The objective of a linear ranker on a device: features stay there, weights come and go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concordant.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from concordant.rankers.devices.losses import Tensor, Told
+
+__all__ = ["DeviceObjective", "pulled"]
+
+STEP = 0.5  # of scores of spread 1, on either side: how the gradient changes between shows the curvature
+
+
+class DeviceObjective:
+    """What `LinearObjective` is, by torch: the mean loss at scores X @ w plus alpha/2 |w|^2.
+
+    Scores and gradients have the precision of X; values are added up, and weights kept, in double precision.
+    Each evaluation waits for the device once.
+
+    Parameters
+    ----------
+    loss
+        Scores to values of the queries and gradient of the rows.
+    X
+        Features on the device, rows of each query adjacent.
+    offsets
+        Where each query starts.
+    alpha, scale
+        As of `LinearObjective`.
+    level
+        Whether the loss sees the level of a query's scores.
+    unit
+        What the loss is multiplied by: holds the 1/n_queries of the mean, which single precision would round.
+    """
+
+    sparse = False
+
+    def __init__(
+        self,
+        loss: Told,
+        X: Tensor,
+        offsets: IntArray,
+        alpha: float,
+        scale: FloatArray,
+        *,
+        level: bool,
+        unit: float = 1.0,
+    ) -> None:
+        self.loss, self.X, self.offsets, self.level, self.unit = loss, X, offsets, level, unit
+        self.alpha, self.scale, self.n_features, self.n_gradients = float(alpha), scale, X.shape[1], 0
+
+    def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Give the objective and its gradient."""
+        import torch
+
+        weights = torch.from_numpy(w / self.scale).to(self.X.device, self.X.dtype)
+        values, rows = self.loss(self.X @ weights)
+        sums = values.sum(dtype=torch.float64)[None], pulled(self.X, rows)
+        found = self.unit * torch.cat(sums).cpu().numpy()  # the one wait
+        self.n_gradients += 1
+        value = float(found[0] + 0.5 * self.alpha * (w @ w))
+        return value, found[1:] / self.scale + self.alpha * w
+
+    def at_rest(self) -> float:
+        """Give the objective at weights 0; X is not read."""
+        return self.unit * float(self.loss(self.X.new_zeros(len(self.X)))[0].double().sum())
+
+    def taken(self, rows: IntArray) -> FloatArray:
+        """Give some rows of X, on the host."""
+        import torch
+
+        found: FloatArray = self.X[torch.from_numpy(rows).to(self.X.device)].cpu().numpy()
+        return found
+
+    def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Summed curvature of the loss in each score, and in the levels of whole queries.
+
+        By differences of gradients at scores of spread 1: as hinges have it, whose curvature is at corners.
+        """
+        import torch
+
+        source = torch.Generator(self.X.device).manual_seed(int(rng.integers(2**62)))
+        shape: Any = {"generator": source, "device": self.X.device, "dtype": self.X.dtype}
+        scores, vector = torch.randn((2, len(self.X)), **shape)
+
+        def bend(direction: Tensor) -> float:
+            ahead, behind = (self.loss(scores + side * direction)[1] for side in (STEP, -STEP))
+            change = (ahead - behind) * direction
+            return max(self.unit * float(change.sum(dtype=torch.float64)) / (2.0 * STEP), 0.0)
+
+        return bend(vector), bend(torch.ones_like(vector)) if self.level else 0.0
+
+
+def pulled(X: Tensor, rows: Tensor) -> Tensor:
+    """X.T @ rows, as doubles; added up in the precision of X."""
+    return (rows @ X).double()

@@ -1,0 +1,1 @@
+"""What NeuralRanker is made of: lesson, batches, training (launched or recorded), scores, checkpoints."""

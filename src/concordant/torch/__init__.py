@@ -1,0 +1,19 @@
+"""Losses and metrics for torch: ragged, padded and nested lists, CPU and GPU; nothing of size n x n."""
+
+from importlib.util import find_spec
+
+from concordant.exceptions import MissingExtraError
+
+if find_spec("torch") is None:
+    raise MissingExtraError("torch", "torch", "concordant.torch")
+
+from concordant.torch import functional
+from concordant.torch.lists import Lists
+from concordant.torch.losses import OrderPreservingLoss, PositionHinge, SoftmaxLoss, SquaredLoss
+from concordant.torch.metrics import DeviceMetric, metric
+from concordant.torch.pairs import PairSquaredLoss
+
+__all__ = [
+    "DeviceMetric", "Lists", "OrderPreservingLoss", "PairSquaredLoss", "PositionHinge", "SoftmaxLoss",
+    "SquaredLoss", "functional", "metric",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Triton kernels; imported when tensors are on a GPU and triton is installed."""

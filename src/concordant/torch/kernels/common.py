@@ -1,0 +1,42 @@
+"""What the kernels share: how they are compiled, and which query a row belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import triton
+import triton.language as tl
+
+__all__ = ["blocks", "jit", "owned", "steps"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+jit = cast("Callable[[Callable[..., Any]], Any]", triton.jit)
+
+
+def blocks(n: int, size: int) -> int:
+    """How many blocks of this size hold n rows."""
+    return -(-n // size)
+
+
+def steps(n_queries: int) -> int:
+    """How often a binary search over the offsets halves them."""
+    return max(n_queries - 1, 0).bit_length()
+
+
+@jit
+def owned(
+    offsets: tl.tensor, rows: tl.tensor, live: tl.tensor, n_queries: tl.tensor, STEPS: tl.constexpr
+) -> tl.tensor:
+    """First row of each row's query, the row behind its last, and the query; 0 for rows that are not live."""
+    low = tl.zeros_like(rows)
+    high = low + n_queries
+    for _ in range(STEPS):
+        middle = (low + high) // 2
+        right = tl.load(offsets + middle, mask=live, other=0) <= rows
+        low = tl.where(right, middle, low)
+        high = tl.where(right, high, middle)
+    begin = tl.load(offsets + low, mask=live, other=0).to(tl.int32)
+    end = tl.load(offsets + low + 1, mask=live, other=0).to(tl.int32)
+    return begin, end, low

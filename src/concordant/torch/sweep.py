@@ -1,0 +1,170 @@
+"""Pairwise losses of quadratic and linear pieces in O(n log n): one sort, binary searches, running sums.
+
+Scores are sorted, highest first, and read relative to the highest of their query. The better item i of a pair
+collects from the items j with d = edge - (s_i - s_j) > 0; those with d > width lie beyond its window. Within
+a window d is summed by cells: z = cell + rest, cells at least a window wide, so that a window touches two
+cells at most; only the rests are summed up, and no digits are lost to the distance from the query's top.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from concordant.surrogates.margins import Margin
+from concordant.torch.lists import Lists
+from concordant.torch.sums import kernels_serve, running
+
+__all__ = ["places", "ranked", "sweep"]
+
+
+def ranked(scores: Tensor, lists: Lists) -> Tensor:
+    """Rows, those of each query highest score first; equal scores in row order."""
+    if lists.n_queries == 1:
+        return torch.sort(scores, descending=True, stable=True).indices
+    if not scores.is_floating_point():  # whole numbers below 2^32 in size
+        return torch.sort((lists.owner << 33) - scores, stable=True).indices
+    if scores.dtype == torch.float32:
+        bits = (scores + 0.0).view(torch.int32)  # no minus zero
+        rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(torch.int64)
+        return torch.sort((lists.owner << 33) - rising, stable=True).indices
+    order = torch.sort(scores, descending=True, stable=True).indices
+    return order[torch.sort(lists.owner[order], stable=True).indices]
+
+
+def places(z: Tensor, levels: Tensor, lists: Lists, *, strict: bool) -> Tensor:
+    """Give for each row the first row of its query whose z is <= its level (not strict: < its level)."""
+    if lists.n_queries == 1:
+        # searchsorted wants rising numbers
+        return torch.searchsorted(-z, -levels, right=not strict)
+    found = torch.empty_like(lists.starts)
+    for part in lists.rounds:
+        table = torch.where(part.there, -part.table(z), torch.inf)
+        place = torch.searchsorted(table, -part.table(levels), right=not strict)
+        part.put(place + part.rows[:, :1], found)
+    return torch.minimum(found, lists.ends)  # an infinite level is no padding
+
+
+class Sums(NamedTuple):
+    """Sums of the first 0, 1, 2, ... rows of each query, of some sequences: (n_rows + n_queries, k)."""
+
+    table: Tensor
+    owner: Tensor
+
+    def upto(self, place: Tensor) -> Tensor:
+        """Sums of the rows of the own query before a place, of each sequence."""
+        return self.table.index_select(0, place + self.owner)
+
+    def between(self, first: Tensor, last: Tensor) -> Tensor:
+        """Sums of the rows from first to before last."""
+        return self.upto(last) - self.upto(first)
+
+
+def sums_of(lists: Lists, *sequences: Tensor) -> Sums:
+    """Run over some sequences."""
+    n, k = lists.n_rows, len(sequences)
+    table = sequences[0].new_zeros(n + lists.n_queries, k)
+    rows = torch.arange(1, n + 1, device=table.device) + lists.owner
+    table[rows] = running(torch.stack(sequences), lists).mT
+    return Sums(table, lists.owner)
+
+
+def sweep(scores: Tensor, weights: Tensor, lists: Lists, shape: Margin) -> tuple[Tensor, Tensor]:
+    """Sum over i, j of weights[i] * phi(s_i - s_j) of each query, and the gradient."""
+    if lists.n_rows == 0:
+        return scores.new_zeros(lists.n_queries), torch.empty_like(scores)
+    if kernels_serve(scores):
+        return swept(scores, weights, lists, shape)
+    order = ranked(scores, lists)
+    s, w = scores.double()[order], weights.double()[order]
+    parts = windowed if math.isfinite(shape.width) else unbounded
+    values, slopes = parts(s - s[lists.starts], w, lists, shape)
+    grad = torch.empty_like(scores)
+    grad[order] = (-2.0 * shape.scale * slopes).to(scores.dtype)
+    return lists.sums(shape.scale * values).to(scores.dtype), grad
+
+
+def swept(scores: Tensor, weights: Tensor, lists: Lists, shape: Margin) -> tuple[Tensor, Tensor]:
+    """As `sweep`, by kernels."""
+    from concordant.torch.kernels.scans import collected
+
+    if lists.n_queries == 1:
+        ordered, order = torch.sort(scores, descending=True, stable=True)
+    else:
+        order = ranked(scores, lists)
+        ordered = scores[order]
+    anchors = ordered
+    if not math.isfinite(shape.width):
+        tops = ordered[lists.offsets[:-1].clamp(max=lists.n_rows - 1)].double()
+        anchors = lists.spread(weighted_mean(scores.double(), weights.double(), lists) - tops).contiguous()
+    values, grad = collected(ordered, order, weights.contiguous(), anchors, lists.offsets, shape)
+    return lists.sums(values).to(scores.dtype), grad
+
+
+def weighted_mean(z: Tensor, w: Tensor, lists: Lists) -> Tensor:
+    """Mean of each query's z; 0 where nothing weighs."""
+    total = lists.sums(w)
+    return torch.where(total > 0, lists.sums(w * z) / total, 0.0)
+
+
+def windowed(z: Tensor, w: Tensor, lists: Lists, shape: Margin) -> tuple[Tensor, Tensor]:
+    """Do the work for margins of finite width: by sorted row, value and slope before the scale."""
+    gap, width = shape.edge - shape.width, shape.width
+    cells, rests, firsts = celled(z, width, lists)
+    sums = sums_of(lists, rests, rests * rests, z, w, w * rests)
+    # The better item collects, at its own weight: items above its floor; beyond, above its floor + width.
+    floor, ceiling = z - shape.edge, z + shape.edge
+    met, beyond = places(z, floor, lists, strict=True), places(z, z - gap, lists, strict=True)
+    total, squares = torch.zeros_like(z), torch.zeros_like(z)
+    for first, last, middle in in_cells(beyond, met, cells, firsts):
+        off, square, *_ = sums.between(first, last).unbind(1)
+        count, level = (last - first).double(), middle - floor
+        total += torch.where(last > first, off + level * count, 0.0)
+        squares += torch.where(last > first, square + level * (2.0 * off + level * count), 0.0)
+    outside = (beyond - lists.starts).double()
+    far = sums.upto(beyond)[:, 2] - floor * outside  # sum of d beyond the window
+    value = w * (squares + width * (2.0 * far - width * outside))
+    pull = w * (total + width * outside)
+    # The worse item collects weights of the items below its ceiling; beyond, below its ceiling - width.
+    met, beyond = places(z, ceiling, lists, strict=False), places(z, z + gap, lists, strict=False)
+    push = width * sums.between(beyond, lists.ends)[:, 3]
+    for first, last, middle in in_cells(met, beyond, cells, firsts):
+        *_, mass, moment = sums.between(first, last).unbind(1)
+        push += torch.where(last > first, (ceiling - middle) * mass - moment, 0.0)
+    return value, pull - push
+
+
+def in_cells(
+    first: Tensor, last: Tensor, cells: Tensor, firsts: Tensor
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """Cut windows in two where the cell changes: from, to, and the middle of the cell."""
+    lowest = (last - 1).clamp(min=0)
+    split = torch.minimum(torch.maximum(firsts[lowest], first), last)
+    upper = cells[first.clamp(max=len(cells) - 1)]
+    return (first, split, upper), (split, last, cells[lowest])
+
+
+def celled(z: Tensor, width: float, lists: Lists) -> tuple[Tensor, Tensor, Tensor]:
+    """Cut each z into the middle of its cell and the rest; and the first row of each row's cell."""
+    size = 2.0 ** math.ceil(math.log2(max(width, 2.0**-40)))
+    cells, rows = torch.round(z / size) * size, torch.arange(lists.n_rows, device=z.device)
+    new = rows == lists.starts
+    new[1:] |= cells[1:] != cells[:-1]
+    return cells, z - cells, torch.where(new, rows, 0).cummax(0).values
+
+
+def unbounded(z: Tensor, w: Tensor, lists: Lists, shape: Margin) -> tuple[Tensor, Tensor]:
+    """As `windowed`, where the parabola has no end: the squared hinge."""
+    floor, ceiling = z - shape.edge, z + shape.edge
+    mean = lists.spread(weighted_mean(z, w, lists))
+    sums = sums_of(lists, z, z * z, w, w * (z - mean))
+    met = places(z, floor, lists, strict=True)
+    count, (total, square, *_) = (met - lists.starts).double(), sums.upto(met).unbind(1)
+    value = w * (square - floor * (2.0 * total - floor * count))
+    pull = w * (total - floor * count)
+    below = places(z, ceiling, lists, strict=False)
+    *_, mass, moment = sums.between(below, lists.ends).unbind(1)
+    return value, pull - ((ceiling - mean) * mass - moment)

@@ -1,0 +1,742 @@
+"""BoostedRanker: three libraries, one contract; what they are told, when they stop, and what they refuse."""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import concordant as cc
+from concordant import BoostedRanker, GuaranteeWarning, Permutations, Preferences, Queries
+from concordant.exceptions import (
+    GradeError,
+    LabelError,
+    LengthMismatchError,
+    MissingExtraError,
+    ParameterError,
+    UnknownNameError,
+)
+from concordant.rankers.boosters import BOOSTERS
+from concordant.surrogates import Pairwise, Softmax, Squared
+
+lgb = pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+pytest.importorskip("xgboost", reason="XGBoost is not installed")
+pytest.importorskip("catboost", reason="CatBoost is not installed")
+
+SMALL = {"n_estimators": 12, "learning_rate": 0.2, "max_leaf_nodes": 5, "min_samples_leaf": 5, "n_jobs": 1}
+
+
+def boosted(*given, **more):
+    return BoostedRanker("ndcg@5", *given, **{**SMALL, **more})
+
+
+each = pytest.mark.parametrize("booster", BOOSTERS)
+
+
+def drawn(n_queries=40, seed=0, n_items=9):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, n_items, n_queries)
+    qid = np.repeat(np.arange(n_queries) * 3 + 5, sizes)
+    X = rng.normal(size=(len(qid), 4))
+    y = np.digitize(X @ [2.0, 1.0, 0.0, 0.5] + 0.7 * rng.normal(size=len(X)), [0.0, 1.5, 3.0])
+    return X, y, qid
+
+
+X, y, qid = drawn()
+HELD = drawn(30, seed=5)
+
+
+# ---------------------------------------------------------------- scikit-learn
+
+NOT_REPEATED = dict.fromkeys(
+    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+    "a document stands once in a list: sample_weight weighs its label, not its number",
+)
+
+
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks(
+    [BoostedRanker(**{**SMALL, "n_estimators": 3})], expected_failed_checks=lambda _: NOT_REPEATED
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_parameters_are_kept_as_they_are():
+    model = BoostedRanker("ap", Pairwise("logistic"), "xgboost", l2=3.0, params={"max_bin": 16})
+    assert clone(model).get_params() == model.get_params()
+    assert repr(BoostedRanker()) == "BoostedRanker()"
+
+
+@each
+def test_pickled_and_back(booster):
+    model = boosted(booster=booster, early_stopping=3).fit(X, y, qid=qid, eval_set=HELD)
+    back = pickle.loads(pickle.dumps(model))  # noqa: S301
+    assert back.predict(X).tolist() == model.predict(X).tolist()
+    assert back.history_.tolist() == model.history_.tolist()
+    assert clone(back).fit(X, y, qid=qid, eval_set=HELD).predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_grid_search_of_whole_queries():
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(StandardScaler(), boosted())
+        grid = {"boostedranker__max_leaf_nodes": [2, 6]}
+        search = GridSearchCV(pipe, grid, cv=GroupKFold(2)).fit(X, y, qid=qid, groups=qid)
+        assert search.best_score_ > 0.5
+        assert pipe.fit(X, y, qid=qid).score(X, y, qid=qid) == search.best_estimator_.set_params(
+            **dict.fromkeys(grid, 5)
+        ).fit(X, y, qid=qid).score(X, y, qid=qid)
+
+
+# ---------------------------------------------------------------- learning
+
+
+@each
+@pytest.mark.parametrize("surrogate", ["auto", "softmax", "squared"])
+def test_every_booster_learns(booster, surrogate):
+    model = boosted(surrogate, booster).fit(X, y, qid=qid)
+    assert model.score(*HELD[:2], qid=HELD[2]) > 0.85
+    assert model.n_estimators_ == model.best_iteration_ == 12
+    assert model.stopped_by_ == "limit"
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert np.argmax(model.feature_importances_) == 0
+    fell = model.certificate_.optimality
+    assert fell.value < fell.first
+    assert (fell.unit, fell.n_iter) == ("trees", 12)
+    loss = model.surrogate_.bind(targets(model), Queries.from_ids(qid).offsets)
+    assert fell.value == pytest.approx(loss.value_and_grad(model.predict(X))[0].mean(), rel=1e-5)
+    assert model.basis_ == "every distribution"
+    assert model.certificate_.status == "proven"
+    assert "12 trees" in model.certificate_.paragraph()
+    assert model.rank(X[:4]).tolist() == (np.argsort(np.argsort(-model.predict(X[:4]))) + 1).tolist()
+
+
+def targets(model):
+    """What a fitted model was told: standardized labels, lifted."""
+    own = cc.standardize(model.metric, y, qid=qid)
+    lift = 1.0 if model.surrogate_ == Softmax() and model.surrogate == "softmax" else 0.0
+    return own + lift * np.array([own[qid == q].max() for q in qid])
+
+
+@pytest.mark.parametrize("surrogate", ["squared", "softmax"])
+@pytest.mark.parametrize("weighted", [(), ("query_weight",), ("sample_weight", "query_weight")])
+def test_catboosts_losses_are_ours(surrogate, weighted):
+    """On standardized labels, at its own scores, under every weighting."""
+    rng = np.random.default_rng(3)
+    given = {"sample_weight": rng.uniform(0.2, 3.0, len(y)), "query_weight": 1.0 + qid % 4}
+    given = {name: given[name] for name in weighted}
+    model = boosted(surrogate, "catboost", lift=0.0).fit(X, y, qid=qid, **given)
+    (told,) = model.booster_.get_evals_result()["learn"].values()
+    per_row = given.get("query_weight", np.ones(len(y)))
+    per_row = per_row / per_row[np.unique(qid, return_index=True)[1]].mean()
+    per_row = per_row * given.get("sample_weight", 1.0)
+    ours = model.certificate_.optimality.value * model.n_queries_
+    if surrogate == "squared":
+        assert told[-1] ** 2 * per_row.sum() == pytest.approx(ours, rel=1e-6)
+    else:
+        assert told[-1] * (per_row * cc.standardize("ndcg@5", y, qid=qid)).sum() == pytest.approx(
+            ours, rel=1e-6
+        )
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("surrogate", ["pairwise", "preorder", "duchi", Pairwise("logistic")])
+def test_other_losses_where_the_library_takes_gradients(booster, surrogate):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        assert boosted(surrogate, booster).fit(X, y, qid=qid).score(X, y, qid=qid) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"), [("pd", "preferences"), ("zero_one", "permutations"), ("auc", "grades")]
+)
+@each
+def test_labels_of_other_kinds(metric, kind, booster):
+    rng = np.random.default_rng(0)
+    items = rng.normal(size=(120, 3))
+    groups = np.repeat(np.arange(20), 6)
+    labels = {
+        "grades": (items[:, 0] > 0.3).astype(int),
+        "permutations": Permutations(
+            np.concatenate([np.argsort(np.argsort(-items[groups == q, 0])) + 1 for q in range(20)])
+        ),
+        "preferences": Preferences(
+            *np.array([(i, j) if items[i, 0] > items[j, 0] else (j, i) for q in range(20)
+                       for i in range(6 * q, 6 * q + 6) for j in range(6 * q, i)]).T, 120),
+    }[kind]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        model = BoostedRanker(metric, booster=booster, **SMALL).fit(items, labels, qid=groups)
+    assert abs(np.corrcoef(model.predict(items), items[:, 0])[0, 1]) > 0.7
+    assert model.score(items, labels, qid=groups) > {"pd": -4.0, "zero_one": -1.0, "auc": 0.95}[metric]
+
+
+# ---------------------------------------------------------------- a round never raises the loss
+
+
+def rises(seed, surrogate, share=1.0):
+    """How much the training loss rose in the worst round, relative to its first value, at rate 1."""
+    rng = np.random.default_rng(seed)
+    features, labels, groups = drawn(int(rng.integers(2, 12)), seed, n_items=int(rng.integers(3, 12)))
+    sizes = Queries.from_ids(groups).sizes
+    objective = cc.objectives.lightgbm("ndcg", surrogate, "majorising")
+    values = []
+
+    def told(scores, data):
+        grad, curvature = objective(scores, data)
+        values.append(objective.kept.known[0][1].value_and_grad(scores)[0].sum())
+        return grad, share * curvature
+
+    data = lgb.Dataset(features.round(int(rng.integers(0, 3))), label=labels, group=sizes)
+    free = {"learning_rate": 1.0, "lambda_l2": 0.0, "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0.0}
+    free |= {"min_data_in_bin": 1, "num_leaves": int(rng.integers(2, 9)), "verbosity": -1, "num_threads": 1}
+    lgb.train({**free, "objective": told, "seed": seed}, data, 8)
+    return max(np.diff(values), default=0.0) / max(values[0], 1e-12)
+
+
+LOSSES = [
+    Softmax(),
+    Squared(),
+    Squared(centred=False),
+    Pairwise(),
+    Pairwise("squared_hinge"),
+    Pairwise("logistic"),
+]
+
+
+@pytest.mark.parametrize("surrogate", LOSSES, ids=str)
+def test_majorising_curvature_never_raises_the_loss(surrogate):
+    assert max(rises(seed, surrogate) for seed in range(12)) <= 1e-5  # gradients are float32
+
+
+@pytest.mark.parametrize("surrogate", LOSSES, ids=str)
+def test_the_check_sees_a_curvature_that_is_too_small(surrogate):
+    assert max(rises(seed, surrogate, share=0.1) for seed in range(12)) > 1e-3
+
+
+# ---------------------------------------------------------------- held-out queries
+
+
+@each
+@pytest.mark.parametrize("metric", ["ndcg@3", "err@3"])
+def test_early_stopping_keeps_the_best_round(booster, metric):
+    model = BoostedRanker(metric, "squared", booster, early_stopping=4, **{**SMALL, "n_estimators": 60})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        model.fit(X, y, qid=qid, eval_set=HELD)
+    best = int(np.argmax(model.history_)) + 1
+    assert model.best_iteration_ == model.n_estimators_ == best
+    assert (model.stopped_by_, len(model.history_)) == ("early_stopping", best + 4)
+    assert model.score(*HELD[:2], qid=HELD[2]) == pytest.approx(model.history_.max(), abs=1e-6)
+    # Every entry is the score of that many trees.
+    short = clone(model).set_params(n_estimators=3, early_stopping=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        short.fit(X, y, qid=qid)
+    assert short.score(*HELD[:2], qid=HELD[2]) == pytest.approx(model.history_[2], abs=1e-6)
+    assert short.history_.tolist() == pytest.approx([np.nan] * 3, nan_ok=True)
+
+
+@each
+def test_losses_are_negated(booster):
+    model = BoostedRanker("pd", "squared", booster, early_stopping=3, **SMALL)
+    with pytest.warns(GuaranteeWarning):
+        model.fit(X, y, qid=qid, eval_set=HELD)
+    assert (model.history_ < 0.0).all()
+    assert model.n_estimators_ == np.argmax(model.history_) + 1
+
+
+def test_queries_held_out_of_the_training_ones():
+    model = boosted(early_stopping=3, validation_fraction=0.25).fit(X, y, qid=qid)
+    assert model.n_queries_ == 30
+    ids = Queries.from_ids(qid)
+    train, held = ids.split(0.75, 0.25, seed=0)
+    rows, apart = (np.isin(np.arange(len(qid)), part) for part in (train, held))
+    told = boosted(early_stopping=3).fit(
+        X[rows], y[rows], qid=qid[rows], eval_set=(X[apart], y[apart], qid[apart])
+    )
+    assert told.history_.tolist() == model.history_.tolist()
+    assert told.predict(X).tolist() == model.predict(X).tolist()
+    assert boosted(early_stopping=3, random_state=1).fit(X, y, qid=qid).history_[0] != model.history_[0]
+    for nothing in (None, [1] * len(y)):
+        with pytest.raises(ParameterError, match="eval_set"):
+            boosted(early_stopping=3).fit(X, y, qid=nothing)
+
+
+@each
+def test_held_out_rows_in_any_form(booster):
+    data = cc.RankingData(*HELD)
+    order = np.random.default_rng(0).permutation(len(HELD[1]))
+    shuffled = tuple(column[order] for column in HELD)
+    known = boosted(booster=booster).fit(X, y, qid=qid, eval_set=HELD).history_
+    for one in (data, list(HELD), shuffled, (HELD[0], HELD[1], Queries.from_ids(HELD[2]))):
+        found = boosted(booster=booster).fit(X, y, qid=qid, eval_set=one).history_
+        assert found.tolist() == pytest.approx(known.tolist(), abs=1e-12)
+    alone = boosted(booster=booster).fit(X, y, qid=qid, eval_set=HELD[:2]).history_  # one query
+    assert alone.tolist() != known.tolist()
+
+
+@each
+def test_as_many_held_out_rows_as_training_rows(booster):
+    model = boosted(booster=booster).fit(X, y, qid=qid, eval_set=(X, y, qid))
+    assert model.history_[-1] == pytest.approx(model.score(X, y, qid=qid), abs=1e-6)
+
+
+def test_eval_set_mistakes():
+    for wrong in (HELD[0], 3, (X,)):
+        with pytest.raises(ParameterError, match="eval_set"):
+            boosted().fit(X, y, qid=qid, eval_set=wrong)
+    with pytest.raises(LabelError, match="undefined on every query of eval_set"):
+        boosted().fit(X, y, qid=qid, eval_set=(HELD[0], np.zeros(len(HELD[1])), HELD[2]))
+    with pytest.raises(ValueError, match="features"):
+        boosted().fit(X, y, qid=qid, eval_set=(HELD[0][:, :2], HELD[1], HELD[2]))
+    with pytest.raises(LengthMismatchError):
+        boosted().fit(X, y, qid=qid, eval_set=(HELD[0], HELD[1][1:], HELD[2]))
+
+
+# ---------------------------------------------------------------- features
+
+
+@each
+def test_monotone_constraints_hold(booster):
+    model = boosted(booster=booster, monotonic_cst=[-1, 0, 0, 1]).fit(X, y, qid=qid)
+    names = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    named = boosted(booster=booster, monotonic_cst={"d": 1, "a": -1}).fit(names, y, qid=qid)
+    assert named.predict(names).tolist() == model.predict(X).tolist()
+    grid = np.linspace(-3.0, 3.0, 50)
+    for feature, sign in ((0, -1.0), (3, 1.0)):
+        rows = np.repeat(X[:20], 50, axis=0)
+        rows[:, feature] = np.tile(grid, 20)
+        steps = np.diff(model.predict(rows).reshape(20, 50), axis=1) * sign
+        assert steps.min() >= -1e-12
+    free = boosted(booster=booster).fit(X, y, qid=qid)  # the check can fail
+    rows[:, 0] = np.tile(grid, 20)
+    assert np.diff(free.predict(rows).reshape(20, 50), axis=1).max() > 0.1
+
+
+def colours(as_text=True):
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 6, len(y))
+    good = np.isin(codes, [1, 4])
+    labels = np.digitize(2.0 * good + 0.3 * rng.normal(size=len(y)), [0.5, 1.8])
+    names = np.array(["red", "green", "blue", "pink", "gold", "grey"])[codes]
+    return (names if as_text else codes), labels
+
+
+@each
+@pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow", "codes", "objects"])
+def test_categories_by_type_by_name_and_by_number(booster, frame):
+    kind, labels = colours(as_text=frame != "codes")
+    other = {"categorical_features": ["kind"]}
+    if frame == "pandas":
+        table = pd.DataFrame({"size": X[:, 2], "kind": pd.Categorical(kind)})
+        plain = table.assign(kind=kind)
+    elif frame == "polars":
+        plain = pl.DataFrame({"size": X[:, 2], "kind": kind})
+        table = plain.with_columns(pl.col("kind").cast(pl.Categorical))
+    elif frame == "pyarrow":
+        plain = pa.table({"size": X[:, 2], "kind": kind})
+        table = plain.set_column(1, "kind", plain["kind"].dictionary_encode())
+    else:
+        other, dtype = {"categorical_features": [1]}, object if frame == "objects" else float
+        table = plain = np.column_stack([X[:, 2].astype(dtype), kind])
+    given = other if frame in ("codes", "objects") else {}
+    few = {"min_data_per_group": 5, "cat_smooth": 1.0, "cat_l2": 0.0} if booster == "lightgbm" else {}
+    other, given = other | {"params": few}, given | {"params": few}
+    model = boosted(booster=booster, **given).fit(table, labels, qid=qid)
+    assert model.score(table, labels, qid=qid) > 0.9
+    assert model.categories_ == {1: sorted(set(kind.tolist()))}
+    named = boosted(booster=booster, **other).fit(plain, labels, qid=qid)
+    assert named.predict(plain).tolist() == model.predict(table).tolist()
+    assert pickle.loads(pickle.dumps(model)).predict(table).tolist() == model.predict(table).tolist()  # noqa: S301
+
+
+@each
+def test_unknown_and_missing_categories_are_missing(booster):
+    kind, labels = colours()
+    table = pd.DataFrame(
+        {"size": X[:, 2], "kind": pd.Categorical(np.where(np.arange(len(y)) % 7, kind, None))}
+    )
+    model = boosted(booster=booster).fit(table, labels, qid=qid)
+    asked = pd.DataFrame({"size": [0.1, 0.1], "kind": pd.Categorical(["violet", None])})
+    unknown, missing = model.predict(asked)
+    assert unknown == missing
+    with pytest.raises(ParameterError, match="0 for categorical"):
+        boosted(booster=booster, monotonic_cst=[0, 1]).fit(table, labels, qid=qid)
+
+
+@each
+def test_missing_values_are_learned_from(booster):
+    """NaN where an item is good: only where it goes can tell."""
+    rng = np.random.default_rng(4)
+    items = rng.normal(size=(len(y), 2))
+    items[y > 1, 0] = np.nan
+    model = boosted(booster=booster).fit(items, y, qid=qid)
+    assert model.score(items, y, qid=qid) > 0.95
+    with pytest.raises(ValueError, match="infinity"):
+        boosted(booster=booster).fit(np.where(np.isnan(items), np.inf, items), y, qid=qid)
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(np.full((1, 2), np.inf))
+
+
+@each
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sparse_features_are_dense_ones(booster, kind):
+    holes = np.where(np.abs(X) < 0.5, 0.0, X).astype(kind)
+    dense = boosted(booster=booster).fit(holes, y, qid=qid).predict(holes)
+    rows = sparse.csr_matrix(holes)
+    for given_rows in (rows, rows.tocsc()):
+        model = boosted(booster=booster).fit(given_rows, y, qid=qid)
+        assert model.predict(given_rows).tolist() == dense.tolist() == model.predict(holes).tolist()
+
+
+@each
+def test_names_that_libraries_refuse(booster):
+    table = pd.DataFrame(X, columns=["a b", "x<1", "ü", "[0]"])
+    assert boosted(booster=booster).fit(table, y, qid=qid).predict(table).tolist() == pytest.approx(
+        boosted(booster=booster).fit(X, y, qid=qid).predict(X).tolist()
+    )
+    model = boosted(booster=booster).fit(table.set_axis(list("abcd"), axis=1), y, qid=qid)
+    names = model.booster_.feature_name() if booster == "lightgbm" else getattr(
+        model.booster_, {"xgboost": "feature_names", "catboost": "feature_names_"}[booster]
+    )  # fmt: skip
+    assert list(names) == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table)
+
+
+def test_mistakes_about_features():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(UnknownNameError, match="unknown feature 'e'"):
+        boosted(categorical_features=["e"]).fit(table, y, qid=qid)
+    with pytest.raises(UnknownNameError, match="unknown feature 'e'"):
+        boosted(monotonic_cst={"e": 1}).fit(table, y, qid=qid)
+    with pytest.raises(ParameterError, match="categorical_features"):
+        boosted(categorical_features=[9]).fit(X, y, qid=qid)
+    with pytest.raises(ParameterError, match="from_dtype"):
+        boosted(categorical_features="by_dtype").fit(X, y, qid=qid)
+    with pytest.raises(ParameterError, match="None for sparse"):
+        boosted(categorical_features=[0]).fit(sparse.csr_matrix(X), y, qid=qid)
+    with pytest.raises(ParameterError, match="names 'a', which is text"):
+        boosted().fit(table.astype({"a": str}), y, qid=qid)
+    for wrong in ([1, 0], [2, 0, 0, 0]):
+        with pytest.raises(ParameterError, match="monotonic_cst"):
+            boosted(monotonic_cst=wrong).fit(X, y, qid=qid)
+
+
+# ---------------------------------------------------------------- queries and weights
+
+
+@each
+def test_the_order_of_queries_does_not_matter(booster):
+    places = np.argsort(np.random.default_rng(1).permutation(qid.max() + 1)[qid], kind="stable")
+    one = boosted(booster=booster).fit(X, y, qid=qid)
+    other = boosted(booster=booster).fit(X[places], y[places], qid=qid[places])
+    assert one.predict(X).tolist() == other.predict(X).tolist()
+    shuffled = np.random.default_rng(2).permutation(len(y))
+    third = boosted(booster=booster).fit(X[shuffled], y[shuffled], qid=qid[shuffled])
+    assert third.score(X, y, qid=qid) == pytest.approx(one.score(X, y, qid=qid), abs=0.03)
+
+
+@each
+def test_a_query_of_weight_two_stands_there_twice(booster):
+    twice = qid % 2 == 0
+    exact = {"l2": 0.0, "min_samples_leaf": 1, "max_leaf_nodes": 3, "n_estimators": 4}
+    items = np.sign(X) * (np.abs(X) > 1.0)  # so few values that both have the same bins
+    exact |= {"params": {"random_strength": 0.0}} if booster == "catboost" else {}
+    model = boosted(booster=booster).set_params(**exact)
+    one = clone(model).fit(items, y, qid=qid, query_weight=1.0 + twice)
+    rows, labels = np.vstack([items, items[twice]]), np.r_[y, y[twice]]
+    other = clone(model).fit(rows, labels, qid=np.r_[qid, 1000 + qid[twice]])
+    np.testing.assert_allclose(one.predict(items), other.predict(items), rtol=1e-4, atol=1e-5)
+    unit = clone(model).fit(items, y, qid=qid, query_weight=40.0 * (1.0 + twice))
+    np.testing.assert_allclose(one.predict(items), unit.predict(items), rtol=1e-4, atol=1e-6)
+    assert one.n_queries_ == 40
+
+
+@each
+def test_rows_and_queries_of_weight_zero(booster):
+    off = qid > 80
+    given_weight = clone(boosted(booster=booster)).fit(X, y, qid=qid, query_weight=(~off).astype(float))
+    assert given_weight.n_informative_ < boosted(booster=booster).fit(X, y, qid=qid).n_informative_
+    assert given_weight.score(X, y, qid=qid) > 0.8
+    own = boosted(booster=booster).fit(X, y, qid=qid, sample_weight=np.where(y == 1, 0.0, 1.0))
+    assert own.certificate_.sample.weighted
+    with pytest.raises(ParameterError, match="query_weight"):
+        boosted(booster=booster).fit(X, y, qid=qid, query_weight=np.zeros(len(y)))
+
+
+# ---------------------------------------------------------------- rounds
+
+
+@each
+def test_a_warm_start_is_one_long_fit(booster):
+    whole = boosted(booster=booster).fit(X, y, qid=qid, eval_set=HELD)
+    model = boosted(booster=booster, warm_start=True).set_params(n_estimators=5)
+    model.fit(X, y, qid=qid, eval_set=HELD)
+    first = model.predict(X)
+    model.set_params(n_estimators=12).fit(X, y, qid=qid, eval_set=HELD)
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), atol=1e-6)
+    np.testing.assert_allclose(model.history_, whole.history_, atol=1e-6)
+    assert model.n_estimators_ == 12
+    assert first.tolist() != model.predict(X).tolist()
+    again = model.fit(X, y, qid=qid)
+    assert (again.n_estimators_, len(again.history_)) == (12, 12)
+    with pytest.raises(ParameterError, match="at least 12"):
+        model.set_params(n_estimators=11).fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="features"):
+        model.set_params(n_estimators=20).fit(X[:, :2], y, qid=qid)
+    other = "xgboost" if booster == "lightgbm" else "lightgbm"
+    with pytest.raises(ParameterError, match="warm_start"):
+        model.set_params(booster=other).fit(X, y, qid=qid)
+
+
+@each
+def test_a_warm_start_takes_no_tree_back(booster):
+    model = boosted(booster=booster, warm_start=True).fit(X, y, qid=qid, eval_set=HELD)
+    model.set_params(n_estimators=200, learning_rate=3.0, early_stopping=2)  # far too long steps
+    model.fit(X, y, qid=qid, eval_set=HELD)
+    assert model.n_estimators_ == model.best_iteration_ >= 12
+    assert model.n_estimators_ <= len(model.history_)
+
+
+@each
+def test_a_callback_is_told_and_can_end_it(booster):
+    steps = []
+    model = boosted(booster=booster, callback=lambda step: steps.append(step) or step.n_trees == 4)
+    model.fit(X, y, qid=qid, eval_set=HELD)
+    assert (model.n_estimators_, model.stopped_by_) == (4, "callback")
+    assert [step.n_trees for step in steps] == [1, 2, 3, 4]
+    assert [step.score for step in steps] == model.history_.tolist()
+    assert steps[-1].best_iteration == np.argmax(model.history_) + 1
+    quiet = []
+    boosted(booster=booster, callback=lambda step: quiet.append(step.score)).fit(X, y, qid=qid)
+    assert quiet == [None] * 12
+
+
+@each
+@pytest.mark.parametrize("way", ["signal", "exception"])
+def test_interrupts_keep_the_trees(booster, way):
+    def interrupt(step):
+        if step.n_trees == 3:
+            if way == "exception":
+                raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    model = boosted(booster=booster, callback=interrupt)
+    with pytest.warns(ConvergenceWarning, match="interrupted after [34] of 12"):
+        model.fit(X, y, qid=qid)
+    assert model.n_estimators_ in (3, 4)
+    assert model.stopped_by_ == "interrupt"
+    assert "Ctrl-C" in str(model.certificate_.optimality)
+    assert model.score(X, y, qid=qid) > 0.7
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_fits_in_other_threads():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(boosted().fit(X, y, qid=qid).predict(X)))
+    thread.start()
+    thread.join()
+    assert found[0].tolist() == boosted().fit(X, y, qid=qid).predict(X).tolist()
+
+
+@each
+def test_equal_seeds_give_equal_models(booster):
+    drawing = {"subsample": 0.6, "colsample": 0.6}
+    one, same, other = (
+        boosted(booster=booster, random_state=seed, **drawing).fit(X, y, qid=qid).predict(X)
+        for seed in (3, 3, 4)
+    )
+    assert one.tolist() == same.tolist() != other.tolist()
+    assert (
+        boosted(booster=booster, random_state=None, **drawing).fit(X, y, qid=qid).predict(X).shape
+        == one.shape
+    )
+
+
+def test_all_threads():
+    assert (
+        boosted(n_jobs=None).fit(X, y, qid=qid).trees_.n_jobs
+        is boosted(n_jobs=-1).fit(X, y, qid=qid).trees_.n_jobs
+    )
+
+
+def test_threads_change_nothing_of_lightgbm():
+    rng = np.random.default_rng(0)
+    items, groups = rng.normal(size=(5000, 3)), np.repeat(np.arange(500), 10)
+    labels = (items[:, 0] + rng.normal(size=5000) > 1.0).astype(int)
+    one, two = (
+        BoostedRanker("ndcg", **{**SMALL, "n_jobs": n}).fit(items, labels, qid=groups).predict(items)
+        for n in (1, 2)
+    )
+    assert one.tolist() == two.tolist()
+
+
+@each
+def test_progress_is_shown(booster, capfd):
+    boosted(booster=booster, verbose=1).fit(X, y, qid=qid, eval_set=HELD)
+    shown = capfd.readouterr()
+    assert "12 trees" in shown.err
+    assert shown.out == ""
+    boosted(booster=booster).fit(X, y, qid=qid, eval_set=HELD)
+    assert capfd.readouterr() == ("", "")
+
+
+# ---------------------------------------------------------------- nasty input
+
+
+@each
+def test_nothing_to_learn(booster):
+    with pytest.warns(UserWarning, match="no query has labels that differ"):
+        tied = boosted(booster=booster).fit(X, np.ones(len(y)), qid=qid)
+    assert np.ptp(tied.predict(X)) < 1e-9
+    assert tied.n_informative_ == 0
+    with pytest.warns(UserWarning, match="no query has labels that differ"):
+        alone = boosted(booster=booster).fit(X, y, qid=np.arange(len(y)))
+    assert np.ptp(alone.predict(X)) < 1e-9
+    for items in (np.ones_like(X), np.full_like(X, np.nan), sparse.csr_matrix(X.shape)):
+        with pytest.warns(UserWarning, match="no split was found"):
+            flat = boosted(booster=booster).fit(items, y, qid=qid)
+        assert np.ptp(flat.predict(items)) == np.ptp(flat.predict(X)) == 0.0
+        assert flat.stopped_by_ == "no_split"
+        assert flat.feature_importances_.tolist() == [0.0] * 4
+
+
+@each
+def test_empty_and_single_item_queries(booster):
+    queries = Queries.from_sizes([0, 5, 0, 1, 30, 0])
+    data = {"qid": queries, "eval_set": (X[:36], y[:36], queries)}
+    model = boosted(booster=booster).fit(X[:36], y[:36], **data)
+    assert model.n_queries_ >= 3
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.history_).all()
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 25),
+    n_queries=st.integers(1, 6),
+    booster=st.sampled_from(["lightgbm", "xgboost"]),
+    surrogate=st.sampled_from(["softmax", "squared", "pairwise"]),
+    scale=st.sampled_from([1e-8, 1.0, 1e8]),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_small_data_gives_finite_scores(seed, n_rows, n_queries, booster, surrogate, scale):
+    rng = np.random.default_rng(seed)
+    items = rng.normal(size=(n_rows, 2)).round(1) * scale
+    items[rng.random(items.shape) < 0.2] = np.nan
+    labels, groups = rng.integers(0, 5, n_rows), rng.integers(0, n_queries, n_rows)
+    model = BoostedRanker("dcg", surrogate, booster, **{**SMALL, "min_samples_leaf": 1, "l2": 0.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(items, labels, qid=groups)
+    assert np.isfinite(model.predict(items)).all()
+    fell = model.certificate_.optimality
+    assert np.isfinite([fell.first, fell.value]).all()
+
+
+# ---------------------------------------------------------------- refused
+
+
+@each
+def test_params_of_the_library_win(booster):
+    few = {
+        "lightgbm": {"max_leaves": 2},
+        "xgboost": {"eta": 0.01},
+        "catboost": {"max_depth": 1, "reg_lambda": 50.0},
+    }[booster]
+    plain, other = (
+        boosted(booster=booster, params=given).fit(X, y, qid=qid).predict(X) for given in (None, few)
+    )
+    assert np.std(other) < np.std(plain)
+    own = {"lightgbm": "application", "xgboost": "objective", "catboost": "objective"}[booster]
+    with pytest.raises(ParameterError, match="surrogate names the loss"):
+        boosted(booster=booster, params={own: "x"}).fit(X, y, qid=qid)
+    trees = {"lightgbm": "num_trees", "xgboost": "n_estimators", "catboost": "num_trees"}[booster]
+    with pytest.raises(ParameterError, match="n_estimators is a parameter"):
+        boosted(booster=booster, params={trees: 5}).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("params", [{"tree_method": "approx"}, {"max_bin": 8}])
+def test_other_ways_of_xgboost(params):
+    assert boosted(booster="xgboost", params=params).fit(X, y, qid=qid, eval_set=HELD).history_[-1] > 0.85
+
+
+def test_unknown_params_are_refused():
+    with pytest.raises(UnknownNameError, match="num_leafs"):
+        boosted(params={"num_leafs": 5}).fit(X, y, qid=qid)
+    with pytest.warns(UserWarning, match="not used"):
+        boosted(booster="xgboost", params={"max_leafs": 5}).fit(X, y, qid=qid)
+    with pytest.raises(Exception, match="max_leafs"):
+        boosted(booster="catboost", params={"max_leafs": 5}).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_estimators", 0), ("n_estimators", 1.5), ("learning_rate", 0.0), ("max_leaf_nodes", 1),
+        ("max_depth", 0), ("min_samples_leaf", 0), ("l2", -1.0), ("l2", np.nan), ("subsample", 1.1),
+        ("colsample", 0.0), ("early_stopping", 0), ("early_stopping", True), ("validation_fraction", 1.0),
+        ("curvature", "none"), ("n_jobs", 0), ("random_state", -1), ("callback", 3), ("params", 3),
+        ("lift", -1.0), ("booster", "adaboost"), ("booster", None), ("surrogate", "position_hinge"),
+        ("metric", "comparison_error"),
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range(name, value):
+    with pytest.raises(
+        (ParameterError, UnknownNameError), match=name if name != "curvature" else "curvature"
+    ):
+        boosted().set_params(**{name: value}).fit(X, y, qid=qid)
+
+
+def test_what_catboost_has_not():
+    for wrong in ("pairwise", Squared(centred=False), "duchi"):
+        with pytest.raises(ParameterError, match="'softmax' or 'squared'"):
+            boosted(wrong, "catboost").fit(X, y, qid=qid)
+    with pytest.raises(ParameterError, match="takes its own"):
+        boosted("squared", "catboost", curvature="exact").fit(X, y, qid=qid)
+
+
+@each
+def test_a_missing_library_is_named(booster, monkeypatch):
+    monkeypatch.setitem(sys.modules, booster, None)
+    with pytest.raises(MissingExtraError, match=f"needs {booster}, which is not installed"):
+        boosted(booster=booster).fit(X, y, qid=qid)
+
+
+def test_mistakes_in_labels_name_the_row_and_the_query():
+    wrong = y.astype(float)
+    wrong[7] = -1.0
+    for stopping in (None, 3):
+        with pytest.raises(GradeError, match=rf"row 7 \(query {qid[7]}\)"):
+            boosted(early_stopping=stopping).fit(X, wrong, qid=qid)
+    with pytest.raises(LengthMismatchError, match="y has"):
+        boosted().fit(X, y[1:], qid=qid)
+    with pytest.raises(ValueError, match="requires y"):
+        boosted().fit(X, None, qid=qid)
+
+
+def test_guarantees_are_told_once():
+    with pytest.warns(GuaranteeWarning) as told:
+        BoostedRanker("ap", **SMALL).fit(X, y, qid=qid)
+    assert [one.filename for one in told] == [__file__]
+    BoostedRanker("ap", assume="P_reinforce", **SMALL).fit(X, y, qid=qid)

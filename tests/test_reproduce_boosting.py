@@ -1,0 +1,478 @@
+"""`reproduce boosting`: the experiment is what it says, on made-up files in the layout of the real sets."""
+
+import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import concordant as cc
+from concordant import synthetic
+from concordant.cli import app
+from concordant.evaluation.reproduction import boosting, boosting_results, boosting_runs, boosting_trees
+from concordant.evaluation.reproduction.boosting_methods import LIBRARIES, PEERS, Boosted, Linear, Peer
+from concordant.evaluation.reproduction.boosting_results import BASE, DEFAULT, Choice, interval
+from concordant.evaluation.reproduction.boosting_runs import METRICS, Run, Spot
+from concordant.evaluation.reproduction.boosting_trees import Parts, Plan, Shape
+from concordant.exceptions import (
+    DatasetNotFoundError,
+    EmptyDataError,
+    MissingExtraError,
+    ParameterError,
+    UnknownNameError,
+)
+from concordant.supervision.queries import Queries
+
+for library in LIBRARIES:
+    pytest.importorskip(library, reason="boosting is compared with the peers")
+pytestmark = pytest.mark.once
+
+PLAN = Plan(12, 4)
+SHAPES = (Shape(7), Shape(3))
+
+
+def five_parts(folder, *, seed=0, poisoned=()):
+    """Five parts of made-up lists of 8 items, a few of them without anything relevant."""
+    folder.mkdir(parents=True)
+    for number in range(1, 6):
+        toy = synthetic.grades(n_queries=14, n_items=8, n_features=4, seed=10 * seed + number)
+        y = toy.y * (toy.qid % 7 != 0)
+        if number in poisoned:
+            y = y.max() - y
+        lines = []
+        for grade, query, row in zip(y, toy.qid, toy.X, strict=True):
+            features = " ".join(f"{column + 1}:{value:.6f}" for column, value in enumerate(row))
+            lines.append(f"{grade:.0f} qid:{100 * number + int(query)} {features}\n")
+        (folder / f"S{number}.txt").write_text("".join(lines))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    for seed, name in enumerate(("mq2008", "ohsumed", "mq2007-partial")):
+        five_parts(root / name, seed=seed)
+    return root
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosting, "PLAN", PLAN)
+        patch.setattr(boosting, "QUICK", Plan(6, 2))
+        patch.setattr(boosting, "SHAPES", SHAPES)
+        patch.setattr(boosting.buffoni, "folds_of", lambda _, quick: 1 if quick else 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def study(root, cache):
+    return boosting.reproduce(["ohsumed", "mq2007"], ["ndcg@10", "ap"], folder=root, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def second(root):
+    return Parts.of(cc.datasets.load("ohsumed", fold=2, folder=root))
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, ["reproduce", "boosting", *map(str, arguments)])
+
+
+def choices(study):
+    """Everything that validation decided."""
+    return {
+        (one.data, metric, name, fold): (choice.method, choice.shape, choice.stage, choice.validation)
+        for one in study.sets
+        for metric, rows in one.chosen.items()
+        for name, folds in rows.items()
+        for fold, choice in zip(one.folds, folds, strict=True)
+    }
+
+
+def values(study):
+    """All values of test queries."""
+    return {
+        (one.data, metric, name): column
+        for one in study.sets
+        for metric in study.metrics
+        for name, column in one.column(metric).items()
+    }
+
+
+def assert_same(first, second):
+    assert choices(first) == choices(second)
+    for key, column in values(first).items():
+        np.testing.assert_array_equal(column, values(second)[key], err_msg=str(key))
+
+
+# --- trees
+
+
+def own_scores(library, model, X, trees):
+    """The library's own prediction with so many trees."""
+    if library == "lightgbm":
+        return model.predict(X, num_iteration=trees, raw_score=True)
+    if library == "xgboost":
+        import xgboost
+
+        return model.predict(xgboost.DMatrix(X), iteration_range=(0, trees), output_margin=True)
+    return model.predict(X, prediction_type="RawFormulaVal", ntree_end=trees)
+
+
+@pytest.mark.parametrize(
+    "method", [*PEERS[::2], Boosted("ap", "softmax", "xgboost"), Boosted("dcg@10", "squared", "catboost")]
+)
+def test_staged_scores_are_the_librarys_own(second, method):
+    plan = Plan(20, 5)
+    model = method.trained(second.train, Shape(7), plan)
+    found = method.scores(model, second.test.X, plan)
+    assert found.shape == (4, len(second.test.y))
+    for stage, scores in zip(method.stages(plan), found, strict=True):
+        expected = own_scores(method.library, model, second.test.X, stage)
+        np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
+        assert len(np.unique(scores)) > 5
+
+
+def test_where_no_more_trees_can_be_grown_scores_stay(second):
+    part = replace(second.train, X=np.zeros_like(second.train.X))
+    for peer in (
+        Peer("lightgbm", "lambdarank"),
+        Peer("xgboost", "rank:ndcg"),
+    ):  # CatBoost refuses such features
+        scores = peer.scores(peer.trained(part, Shape(7), PLAN), second.test.X, PLAN)
+        assert scores.shape == (3, len(second.test.y))
+        assert (np.ptp(scores, axis=1) == 0.0).all()
+
+
+def test_rows_of_a_query_are_adjacent_and_ids_ascend():
+    qid = np.array([5, 2, 5, 2, 9])
+    data = cc.supervision.data.RankingData(np.arange(5.0)[:, None], np.arange(5.0), qid)
+    part = boosting_trees.Part.of(data, "train")
+    assert part.X[:, 0].tolist() == part.y.tolist() == [1.0, 3.0, 0.0, 2.0, 4.0]
+    assert part.queries.sizes.tolist() == [2, 2, 1]
+    with pytest.raises(EmptyDataError, match="validation"):
+        boosting_trees.Part.of(None, "validation")
+
+
+# --- what is chosen, and by whom
+
+
+def check_chosen(runs, metric, choice):
+    """The choice is the first of the best stages of all runs on validation queries, and its test values."""
+    best = max(run.validation[metric].max() for run in runs)
+    run = next(run for run in runs if run.validation[metric].max() == best)
+    place = run.validation[metric].tolist().index(best)
+    assert choice.validation == best
+    assert (choice.method, choice.shape) == (run.spot.method, run.spot.shape)
+    assert choice.stage == run.stages[place]
+    np.testing.assert_array_equal(choice.per_query, run.test[metric])
+
+
+def test_choices_are_the_best_on_validation(study):
+    for one in study.sets:
+        for metric, rows in one.rows.items():
+            for row in rows:
+                for fold, choice in zip(one.folds, one.chosen[metric][row.name], strict=True):
+                    runs = [run for name in row.methods for run in one.runs[name, fold]]
+                    assert len(runs) == len(row.methods) * (1 if "Linear" in row.name else len(SHAPES))
+                    check_chosen(runs, metric, choice)
+
+
+def test_a_choice_by_test_values_is_rejected(study):
+    one = study.sets[0]
+    row = next(row for row in one.rows["ap"] if row.name == "peers, chosen")
+    wrong = 0
+    for fold in one.folds:
+        runs = [run for name in row.methods for run in one.runs[name, fold]]
+        peeked = max(runs, key=lambda run: np.nanmean(run.test["ap"]))
+        try:
+            check_chosen(runs, "ap", Choice.of([peeked], "ap"))
+        except AssertionError:
+            wrong += 1
+    assert wrong > 0
+
+
+def test_poisoned_test_labels_change_no_choice(root, tmp_path):
+    """Fold 1 is tested on the fifth part alone."""
+    five_parts(tmp_path / "mq2008", seed=0, poisoned=(5,))
+    plain, poisoned = (
+        boosting.reproduce(["mq2008"], ["ap"], folder=folder, quick=True) for folder in (root, tmp_path)
+    )
+    assert choices(plain) == choices(poisoned)
+    assert any(not np.array_equal(column, values(poisoned)[key]) for key, column in values(plain).items())
+    five_parts(tmp_path / "other" / "mq2008", seed=0, poisoned=(4,))  # the validation part: now they change
+    other = boosting.reproduce(["mq2008"], ["ap"], folder=tmp_path / "other", quick=True)
+    assert choices(plain) != choices(other)
+
+
+def test_undefined_means_are_never_chosen():
+    nan, spot = np.array([np.nan, 0.1, np.nan, 0.1]), Spot("toy", 1, "a", "")
+    run = Run(spot, (1.0, 2.0, 3.0, 4.0), {"ap": nan}, {"ap": np.ones(2)})
+    assert (run.best("ap"), run.told("ap")) == (1, 0.1)
+    empty = Run(spot, (1.0,), {"ap": np.array([np.nan])}, {"ap": np.zeros(2)})
+    assert boosting_runs.best_of([empty, run], "ap") is run
+
+
+# --- the experiment
+
+
+def test_every_row_and_fold_is_there(study):
+    assert [(one.data, one.folds, one.n_queries) for one in study.sets] == [
+        ("ohsumed", (1, 2), 28),
+        ("mq2007-partial", (1, 2), 28),
+    ]
+    names = [row.name for row in boosting.rows("ap")]
+    assert [BASE in names, DEFAULT in names, len(names)] == [True, True, len(PEERS) + 6]
+    for one in study.sets:
+        assert list(one.chosen) == ["ndcg@10", "ap"]
+        assert all(list(rows) == names for rows in one.chosen.values())
+
+
+@pytest.mark.parametrize("name", [BASE, "LinearRanker", *(f"BoostedRanker, {one}" for one in LIBRARIES)])
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.GuaranteeWarning")
+def test_values_are_those_of_a_fresh_fit(study, second, name):
+    """What is told of a fold is what the public classes give with the shape and the trees told."""
+    told = study.sets[0].chosen["ap"][name][1]
+    train, qid = second.train, second.train.queries
+    if name == "LinearRanker":
+        model = cc.LinearRanker("ap", alpha=told.stage, tol=1e-9, max_iter=10_000)
+        scores = model.fit(train.X, train.y, qid=qid).predict(second.test.X)
+    elif name == BASE:
+        import lightgbm
+
+        model = lightgbm.LGBMRanker(
+            n_estimators=int(told.stage),
+            learning_rate=0.05,
+            num_leaves=int(told.shape.split()[0]),
+            deterministic=True,
+            force_row_wise=True,
+            verbosity=-1,
+            random_state=0,
+            n_jobs=1,
+        )
+        scores = model.fit(train.X, train.y, group=qid.sizes).predict(second.test.X)
+    else:
+        method = next(one for one in boosting.boosted("ap") if one.name == told.method)
+        shape = Shape(int(told.shape.split()[0]))
+        model = method.ranker(shape, int(told.stage)).fit(train.X, train.y, qid=qid)
+        scores = model.predict(second.test.X)
+    expected = cc.metric("ap").per_query(second.test.y, scores, qid=second.test.queries)
+    np.testing.assert_allclose(told.per_query, expected, atol=0.02 if name == "LinearRanker" else 1e-9)
+
+
+def test_our_candidates_are_consistent_and_no_more_than_the_peers():
+    for metric in METRICS:
+        ours = boosting.boosted(metric)
+        assert len({one.name for one in ours}) == len(ours) <= len(PEERS)
+        assert {one.metric for one in ours} == {metric}
+        assert {one.library for one in ours} == set(LIBRARIES)
+        for library in LIBRARIES:
+            assert boosting.default_of(metric, library) in ours
+
+
+def test_trained_for_one_metric_and_measured_by_another(study):
+    one = study.sets[1]
+    told = one.crossed()
+    for metric in ("ndcg@10", "ap"):
+        assert list(told[metric]) == ["ndcg@10", "ap"]
+        assert told[metric][metric].mean == pytest.approx(np.nanmean(one.column(metric)[DEFAULT]))
+        assert sum(own.best for own in told[metric].values()) == 1
+
+
+def test_contrasts_are_paired_tests_of_all_queries(study):
+    from scipy import stats
+
+    for metric in study.metrics:
+        columns = {
+            name: np.concatenate([one.column(metric)[name] for one in study.sets])
+            for name in study.column(metric)
+        }
+        for found in (study.against_base(metric), study.against_peers(metric)):
+            for one in found:
+                d = columns[one.first] - columns[one.second]
+                d = d[~np.isnan(d)]
+                assert one.test.difference == pytest.approx(d.mean(), abs=1e-12)
+                low, high = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
+                assert (one.low, one.high) == (pytest.approx(low), pytest.approx(high))
+                assert (one.wins, one.ties, one.losses) == ((d > 0).sum(), (d == 0).sum(), (d < 0).sum())
+            adjusted = stats_holm([one.test.t_test for one in found])
+            assert [one.adjusted for one in found] == pytest.approx(adjusted)
+        assert {one.second for one in study.against_base(metric)} == {BASE}
+        assert {one.first for one in study.against_base(metric)} == {
+            row.name for row in boosting.rows(metric) if row.side == "ours"
+        }
+
+
+def stats_holm(p):
+    order, raised = np.argsort(p, kind="stable"), {}
+    for rank, place in enumerate(order):
+        before = raised.get(order[rank - 1], 0.0) if rank else 0.0
+        raised[place] = min(max(p[place] * (len(p) - rank), before), 1.0)
+    return [raised[place] for place in range(len(p))]
+
+
+def test_losses_are_all_told(study):
+    behind = study.behind()
+    told = {(one.data, one.metric, one.first, one.second) for one in behind}
+    for one in study.sets:
+        for metric in study.metrics:
+            columns = one.column(metric)
+            for first, second in boosting_results.duels(one.rows[metric]):
+                lost = np.nanmean(columns[first] - columns[second]) < 0.0
+                assert lost == ((one.data, metric, first, second) in told)
+    assert len(study.cells) == len(study.sets) * len(study.metrics) * (len(PEERS) + 1)
+
+
+def test_a_peer_made_better_is_told(study, monkeypatch):
+    one = study.sets[0]
+    runs = {
+        key: [replace(run, test={name: own + 0.5 for name, own in run.test.items()}) for run in held]
+        if key[0] == "XGBoost rank:pairwise"
+        else held
+        for key, held in one.runs.items()
+    }
+    better = replace(study, sets=(replace(one, runs=runs), *study.sets[1:]))
+    first = [told for told in better.behind() if told.data == one.data and told.adjusted < 0.05]
+    assert {told.second for told in first if told.first == DEFAULT} == {"XGBoost rank:pairwise"}
+    best, tied, total = better.standing(DEFAULT)
+    assert best <= tied <= 2
+    assert total == 4
+    monkeypatch.setattr(boosting, "reproduce", lambda *_, **__: better)
+    blocks = call("--data", "ohsumed").stdout.split("\n\n")
+    (row,) = (line for line in blocks[0].splitlines() if line.startswith(DEFAULT))
+    assert row.count("↓") == 2
+    (row,) = (line for line in blocks[-2].splitlines() if "XGBoost rank:pairwise" in line)
+    assert row.count("**") == 2
+
+
+def test_interval_needs_two_differences():
+    assert np.isnan(interval(np.array([0.5]))).all()
+
+
+# --- files
+
+
+def test_a_kept_run_is_read_and_not_trained_again(study, root, cache, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(boosting_runs, "run", refuse)
+    again = boosting.reproduce(["ohsumed", "mq2007"], ["ndcg@10", "ap"], folder=root, cache=cache)
+    assert_same(study, again)
+
+
+def test_an_interrupted_study_goes_on_where_it_was(root, tmp_path, monkeypatch):
+    names = {"names": ["mq2008"], "metrics": ["ap"], "folder": root, "quick": True}
+    fresh, train, done = boosting.reproduce(**names), boosting_runs.run, []
+
+    def broken(*arguments):
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        done.append(arguments[0])
+        return train(*arguments)
+
+    monkeypatch.setattr(boosting_runs, "run", broken)
+    with pytest.raises(KeyboardInterrupt):
+        boosting.reproduce(**names, cache=tmp_path / "new")
+    assert len(list((tmp_path / "new").iterdir())) == 4
+    first, *_ = sorted((tmp_path / "new").iterdir())
+    first.write_bytes(first.read_bytes()[:100])  # damaged: done again
+    done.clear()
+    monkeypatch.setattr(boosting_runs, "run", lambda *arguments: (done.append(1), train(*arguments))[1])
+    assert_same(fresh, boosting.reproduce(**names, cache=tmp_path / "new"))
+    assert len(done) == boosting.n_steps(["mq2008"], ["ap"], folder=root, quick=True) - 3
+
+
+def test_a_run_of_other_data_or_trees_is_not_taken(second, tmp_path):
+    spot, method = Spot("toy", 2, PEERS[0].name, "7 leaves"), PEERS[0]
+    one = boosting_runs.run_or_read(spot, method, Shape(7), second, PLAN, tmp_path)
+    turned = replace(
+        second, validation=replace(second.validation, y=second.validation.y.max() - second.validation.y)
+    )
+    for parts, plan in ((turned, PLAN), (second, Plan(8, 4))):
+        other = boosting_runs.run_or_read(spot, method, Shape(7), parts, plan, tmp_path)
+        assert not np.array_equal(one.validation["ap"], other.validation["ap"])
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_several_at_a_time_give_the_same(study, root, cache, monkeypatch):
+    """Threads stand for the processes, which take seconds to begin; what travels to them can be pickled."""
+    monkeypatch.setattr(boosting, "ProcessPoolExecutor", lambda jobs, **_: ThreadPoolExecutor(jobs))
+    names = {"names": ["ohsumed", "mq2007"], "metrics": ["ndcg@10", "ap"], "folder": root, "cache": cache}
+    assert_same(study, boosting.reproduce(**names, jobs=2))
+    for task in boosting.tasks(["ohsumed"], ["ap"], PLAN, root, cache, quick=True):
+        assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301
+    run = study.sets[0].runs[BASE, 1][0]
+    assert pickle.loads(pickle.dumps(run)).spot == run.spot  # noqa: S301
+
+
+# --- the command
+
+
+def test_tables_and_json_agree(root, cache):
+    options = ("--data", "ohsumed", "--metric", "ap", "--folder", root, "--cache", cache, "--jobs", 1)
+    told = call(*options, "--json")
+    assert told.exit_code == 0, told.output
+    told = json.loads(told.stdout)
+    assert (told["trees"], told["every"], told["shapes"]) == (12, 4, ["7 leaves", "3 leaves"])
+    shown = call(*options).stdout
+    block = shown.split("\n\n")[0].splitlines()
+    assert block[0].startswith("ohsumed: 28 test queries")
+    for one in told["sets"][0]["results"]:
+        (row,) = (line for line in block if line.startswith(f"{one['method']} "))
+        assert f"{one['mean']:.4f}" in row
+        assert len(one["folds"]) == 2
+    for name in ("against_lambdarank", "against_peers", "set_by_set"):
+        for one in told[name]:
+            assert f"{one['test']['difference']:+.4f}" in shown
+    assert "trained for one metric" in shown
+    assert "look, not a result" not in shown
+    assert call(*options, "--quiet").stdout.count("Holm's correction") == 0
+
+
+def test_a_look_says_that_it_is_one(root):
+    shown = call("--metric", "p@10", "--folder", root, "--quick", "--trees", 5)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith("mq2008: 14 test queries")
+    assert "a look, not a result" in shown.stdout
+    assert "up to 4 trees" in shown.stdout
+
+
+def test_steps_are_counted(root):
+    seen = []
+    boosting.reproduce(["ohsumed"], ["dcg@10"], folder=root, quick=True, step=seen.append)
+    assert len(seen) == boosting.n_steps(["ohsumed"], ["dcg@10"], folder=root, quick=True)
+    assert seen[0] == f"ohsumed, fold 1: {BASE}"
+
+
+def test_wrong_requests_are_refused(root, tmp_path, monkeypatch):
+    with pytest.raises(UnknownNameError, match="mq2009"):
+        boosting.reproduce(["mq2009"], folder=root)
+    with pytest.raises(UnknownNameError, match="map"):
+        boosting.reproduce(["mq2008"], ["map"], folder=root)
+    with pytest.raises(ParameterError, match="jobs"):
+        boosting.reproduce(["mq2008"], folder=root, jobs=0)
+    with pytest.raises(ParameterError, match="trees"):
+        boosting.reproduce(["mq2008"], folder=root, trees=0)
+    with pytest.raises(DatasetNotFoundError):
+        boosting.reproduce(["mq2008"], folder=tmp_path)
+    monkeypatch.setattr(boosting_trees, "find_spec", lambda name: None if name == "catboost" else object())
+    with pytest.raises(MissingExtraError, match="catboost"):
+        boosting.reproduce(["mq2008"], folder=root)
+
+
+def test_linear_paths_have_penalties_for_stages(second):
+    method = Linear("ndcg@10")
+    stages = method.stages(PLAN)
+    coefs = method.trained(second.train, Shape(7), PLAN)
+    assert method.scores(coefs, second.test.X, PLAN).shape == (len(stages), len(second.test.y))
+    assert list(stages) == sorted(stages, reverse=True)
+    assert isinstance(second.train.queries, Queries)
