@@ -245,6 +245,13 @@ def test_early_stopping_keeps_the_best_round(booster, metric):
     assert model.best_iteration_ == model.n_estimators_ == best
     assert (model.stopped_by_, len(model.history_)) == ("early_stopping", best + 4)
     assert model.score(*HELD[:2], qid=HELD[2]) == pytest.approx(model.history_.max(), abs=1e-6)
+    again = clone(model).set_params(n_estimators=best, early_stopping=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)
+        again.fit(X, y, qid=qid)
+    assert again.predict(X).tolist() == pytest.approx(model.predict(X).tolist(), abs=1e-9)
+    losses = (one.certificate_.optimality.value for one in (model, again))
+    assert next(losses) == pytest.approx(next(losses), rel=1e-6)
     # Every entry is the score of that many trees.
     short = clone(model).set_params(n_estimators=3, early_stopping=None)
     with warnings.catch_warnings():
@@ -618,6 +625,9 @@ def test_nothing_to_learn(booster):
             flat = boosted(booster=booster).fit(items, y, qid=qid)
         assert np.ptp(flat.predict(items)) == np.ptp(flat.predict(X)) == 0.0
         assert flat.stopped_by_ == "no_split"
+        with pytest.warns(UserWarning, match="no split was found"):
+            held = boosted(booster=booster, early_stopping=2).fit(items, y, qid=qid, eval_set=HELD)
+        assert (held.n_estimators_, len(held.history_)) == (1, 1)
         assert flat.feature_importances_.tolist() == [0.0] * 4
 
 

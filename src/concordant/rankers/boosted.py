@@ -324,9 +324,7 @@ class BoostedRanker(TreeModel):
         self.history_, self.stopped_by_ = np.array(watch.history), watch.stopped_by
         self.surrogate_, self.basis_ = lesson.data.surrogate, lesson.claim.condition
         self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
-        if watch.trained is None:
-            watch.trained = booster.scores(self.booster_, lesson.data.X, trees)
-        ends = lesson.mean_loss(np.zeros(len(watch.trained))), lesson.mean_loss(watch.trained)
+        ends = lesson.mean_loss(np.zeros(lesson.data.X.shape[0])), self.final_loss(booster, lesson, watch)
         descent = Descent(*ends, self.n_estimators_, "trees", watch.stopped_by)
         self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
         warn_of_shortfall("" if self.n_informative_ else "labels that differ", "")
@@ -338,3 +336,12 @@ class BoostedRanker(TreeModel):
             text = f"{done}: {self.n_estimators_} trees are kept"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return self
+
+    def final_loss(self, booster: Booster, lesson: Lesson, watch: Watch) -> float:
+        """Mean training loss of the trees that were kept; mostly known from the rounds."""
+        rounds = self.n_estimators_ - watch.done
+        if watch.trained is None and 0 < rounds < len(watch.losses):
+            return watch.losses[rounds] / lesson.n_counted
+        if watch.trained is None:
+            watch.trained = booster.scores(self.booster_, lesson.data.X, self.trees_)
+        return lesson.mean_loss(watch.trained)

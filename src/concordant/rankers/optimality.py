@@ -12,7 +12,8 @@ from concordant.solvers import Solution
 __all__ = ["Descent", "Optimality", "Sample"]
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-ENDINGS = {"interrupt": "Ctrl-C", "callback": "the callback"}  # who ended the work, by `stopped_by`
+# Who ended the work, by `stopped_by`.
+ENDINGS = {"interrupt": "Ctrl-C", "callback": "the callback", "no_split": "the lack of a further split"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ class Descent:
     unit
         "trees" or "epochs".
     stopped_by
-        "limit" (their number), "early_stopping", "callback" or "interrupt".
+        "limit" (their number), "early_stopping", "no_split" (no leaf could be cut),
+        "callback" or "interrupt".
     """
 
     first: float

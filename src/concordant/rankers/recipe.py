@@ -89,8 +89,9 @@ def chosen_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -
     >>> chosen_for_trees("auto", "auto", metric("ap")), chosen_for_trees("pairwise", "auto", metric("ap"))[1]
     ((Softmax(), 1.0), 0.0)
     """
+    chosen = chosen_surrogate(name, metric)
     best, height = TREES.get(metric.name, OF_TREES)
-    chosen = chosen_surrogate(name, metric) if name != "auto" else best
+    chosen = best if isinstance(name, str) and name == "auto" else chosen
     if lift != "auto":
         return chosen, check_lift(lift, chosen)
     return chosen, height if chosen == best else 1.0 * isinstance(chosen, Softmax)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -37,16 +38,25 @@ class SoftmaxLoss(Loss):
 
         softmax_product_chunk(scores, self.weights, vector, self.offsets, first, last, product)
 
-    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+    def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
         """Of W * softmax, W the sum of the weights: W p (1 - p); and W/4, half of Böhning's bound."""
-        whole = repeat(segment_sum(self.weights, self.offsets), self.offsets)
         if kind == "majorising":
-            return whole / 4.0
+            return self.whole / 4.0
         check_choice("curvature", kind, EXACT_FIRST)
-        mass = np.maximum(self.value_and_grad(scores)[1] + self.weights, 0.0)  # W p, up to rounding
-        shares = np.divide(mass, whole, out=np.zeros_like(mass), where=whole > 0.0)
-        diagonal: FloatArray = mass * np.maximum(1.0 - shares, 0.0)
+        given = self.value_and_grad(scores)[1] if grad is None else grad
+        mass = np.maximum(given + self.weights, 0.0)  # W p, up to rounding
+        diagonal: FloatArray = mass * np.maximum(1.0 - mass * self.inverse, 0.0)
         return diagonal
+
+    @cached_property
+    def whole(self) -> FloatArray:
+        """Sum of the weights of each row's query."""
+        return repeat(segment_sum(self.weights, self.offsets), self.offsets)
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """1 over it; 0 where it is 0."""
+        return np.divide(1.0, self.whole, out=np.zeros_like(self.whole), where=self.whole > 0.0)
 
 
 @dataclass(frozen=True)
@@ -103,9 +113,9 @@ class PlackettLuceLoss(Loss):
         known = self.weights, self.order, vector, self.offsets
         plackett_luce_product_chunk(scores, *known, first, last, product)
 
-    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+    def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
         """A quarter of the weights of the choices in which the item was still there."""
-        del scores
+        del scores, grad
         check_choice("curvature", kind, MAJORISING)
         chosen = np.cumsum(self.weights[self.order])
         before = np.r_[0.0, chosen][self.offsets[:-1]]

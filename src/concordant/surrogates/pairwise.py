@@ -72,9 +72,9 @@ class PairLoss(Loss):
                 else:
                     all_chunk(scores, self.weights, *lists)
 
-    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+    def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
         """The margin's greatest curvature times the weights of all pairs of a row: the same at all scores."""
-        del scores
+        del scores, grad
         if not np.isfinite(self.shape.smoothness):
             raise ParameterError("curvature", kind, f"one of a margin that has it: {self.shape} has none")
         check_choice("curvature", kind, MAJORISING)

@@ -43,9 +43,9 @@ class SquaredLoss(Loss):
         del scores
         squared_product_chunk(self.weights, self.centred, vector, self.offsets, first, last, product)
 
-    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+    def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
         """The same at all scores."""
-        del scores
+        del scores, grad
         if kind == "majorising":
             return self.weights.copy()
         check_choice("curvature", kind, EXACT_FIRST)
@@ -171,8 +171,9 @@ class DuchiLoss(Loss):
             diagonal = weighed(self.weights[rows], self.nu * self.penalty.curvature(scores[rows]))
             product[rows] = diagonal * vector[rows]
 
-    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+    def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
         """The Hessian itself."""
+        del grad
         check_choice("curvature", kind, EXACT)
         with np.errstate(over="ignore"):
             return weighed(self.weights, self.nu * self.penalty.curvature(self.per_row(scores, "scores")))

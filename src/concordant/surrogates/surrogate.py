@@ -62,7 +62,7 @@ class Loss(ABC):
         )
         return product
 
-    def curvature(self, scores: ArrayLike, kind: str) -> FloatArray:
+    def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
         """One number >= 0 per row, for methods that move rows by themselves, such as boosted trees.
 
         Parameters
@@ -74,8 +74,10 @@ class Loss(ABC):
             2 diag(h). Rows put together in leaves, whose scores move by - rate * sum(gradient) / sum(h), then
             never raise the summed values at any rate <= 1: the change is at most the sum over leaves of
             (rate^2 - rate) * sum(gradient)^2 / sum(h). The surrogate's `curvatures` has the kinds there are.
+        grad
+            The gradient at these scores, where the caller has it: it may save work.
         """
-        del scores
+        del scores, grad
         raise ParameterError(
             "curvature", kind, f"one of a surrogate that has it: {type(self).__name__} has none"
         )

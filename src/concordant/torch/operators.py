@@ -34,6 +34,12 @@ def shared(grad: Tensor, cotangents: Tensor, offsets: Tensor | Lists | None, *, 
     return grad * cotangents.reshape(-1, *(1,) * (grad.ndim - 1))
 
 
+def multiplied(ctx: Any, cotangents: Tensor) -> tuple[Tensor | None, ...]:
+    """Multiply the gradients that `Eager` kept."""
+    parts = [shared(grad, cotangents, ctx.offsets, flat=ctx.flat) for grad in ctx.saved_tensors]
+    return (None, None, *parts, *ctx.others)
+
+
 class Eager(torch.autograd.Function):
     """The operator outside of `torch.compile`: the same, with less to do around it."""
 
@@ -42,19 +48,19 @@ class Eager(torch.autograd.Function):
         """Give the values, and keep the gradients."""
         values, *grads = compute(*inputs)
         ctx.save_for_backward(*grads)
-        ctx.offsets, ctx.flat, ctx.n_others = (
-            inputs[n_scores + 1],
-            inputs[n_scores].ndim == 1,
-            len(inputs) - n_scores,
-        )
+        ctx.offsets, ctx.flat = inputs[n_scores + 1], inputs[n_scores].ndim == 1
+        ctx.others = (None,) * (len(inputs) - n_scores)
         return values
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, cotangents: Tensor) -> tuple[Tensor | None, ...]:
-        """Multiply them."""
-        parts = (shared(grad, cotangents, ctx.offsets, flat=ctx.flat) for grad in ctx.saved_tensors)
-        return (None, None, *parts, *(None,) * ctx.n_others)
+        """Multiply them; where a graph of this is wanted, one that says that there is none."""
+        found: tuple[Tensor | None, ...]
+        found = once(ctx, cotangents) if torch.is_grad_enabled() else multiplied(ctx, cotangents)
+        return found
+
+
+once = once_differentiable(multiplied)
 
 
 def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Tensor]:
@@ -77,7 +83,7 @@ def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Te
         ctx.mark_non_differentiable(*output[1:])
         ctx.save_for_backward(*output[1:], *([offsets] if ctx.given else []))
 
-    def multiplied(ctx: Any, cotangents: Tensor | None, *others: object) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, cotangents: Tensor | None, *others: object) -> tuple[Tensor | None, ...]:
         del others
         grads, rest = ctx.saved_tensors[:n_scores], ctx.saved_tensors[n_scores:]
         if cotangents is None:
@@ -87,13 +93,13 @@ def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Te
         return (*parts, *(None,) * ctx.n_others)
 
     compiled.register_fake(fake)
-    compiled.register_autograd(once_differentiable(multiplied), setup_context=keep)
+    compiled.register_autograd(once_differentiable(backward), setup_context=keep)
 
     def call(*inputs: Any) -> Tensor:
         if torch.compiler.is_compiling():
             values: Tensor = compiled(*inputs)[0]
             return values
-        if torch.is_grad_enabled() and any(scores.requires_grad for scores in inputs[:n_scores]):
+        if torch.is_grad_enabled() and (inputs[0].requires_grad or inputs[n_scores - 1].requires_grad):
             found: Tensor = Eager.apply(compute, n_scores, *inputs)  # type: ignore[no-untyped-call]
             return found
         return compute(*inputs)[0]

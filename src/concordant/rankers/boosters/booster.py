@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -162,7 +163,10 @@ class Booster(ABC):
         if model is not None:
             return model
         watch.stopped_by = "no_split"
-        return self.grow(replace(trees, n_estimators=1), data.blank(), Watch()) if start is None else start
+        if start is not None:
+            return start
+        watch.note(math.nan if data.held is None else watch.score(np.zeros(data.held.shape[0])))
+        return self.grow(replace(trees, n_estimators=1), data.blank(), Watch())
 
     @abstractmethod
     def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:

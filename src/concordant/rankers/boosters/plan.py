@@ -12,7 +12,7 @@ from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.claim import Claim
-from concordant.rankers.recipe import chosen_for_trees, chosen_surrogate, lifted, training_labels
+from concordant.rankers.recipe import chosen_for_trees, lifted, training_labels
 from concordant.supervision.queries import Queries
 from concordant.surrogates import Loss, Surrogate
 from concordant.types import ArrayLike, FloatArray
@@ -68,7 +68,6 @@ class Plan:
         """
         check_assumption(assume, f)
         wanted = read_metric(metric)
-        chosen_surrogate(surrogate, wanted)  # refuses metrics that are none of rankings
         loss, height = chosen_for_trees(surrogate, lift, wanted)
         return cls(wanted, loss, chosen_curvature(loss, curvature), height, assume, f)
 
@@ -95,5 +94,6 @@ def chosen_curvature(loss: Surrogate, kind: str) -> str:
 
 def slopes(loss: Loss, scores: ArrayLike, kind: str) -> tuple[float, Slopes]:
     """Give the summed loss, and its gradient and curvature."""
-    (values, grad), curvature = loss.value_and_grad(scores), loss.curvature(scores, kind)
+    values, grad = loss.value_and_grad(scores)
+    curvature = loss.curvature(scores, kind, grad)
     return float(values.sum()), (grad.astype(np.float32), curvature.astype(np.float32))

@@ -8,11 +8,16 @@ from typing import Any, TypeVar, cast
 import triton
 import triton.language as tl
 
-__all__ = ["blocks", "jit", "owned", "steps"]
+__all__ = ["blocks", "jit", "kernel", "owned", "steps"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 jit = cast("Callable[[Callable[..., Any]], Any]", triton.jit)
+# Numbers of rows and lists change from batch to batch: kernels are not compiled anew for lucky ones.
+kernel = cast(
+    "Callable[[Callable[..., Any]], Any]",
+    triton.jit(do_not_specialize=["n", "n_chunks", "n_queries", "n_rows", "n_steps"]),
+)
 
 
 def blocks(n: int, size: int) -> int:
@@ -27,12 +32,12 @@ def steps(n_queries: int) -> int:
 
 @jit
 def owned(
-    offsets: tl.tensor, rows: tl.tensor, live: tl.tensor, n_queries: tl.tensor, STEPS: tl.constexpr
+    offsets: tl.tensor, rows: tl.tensor, live: tl.tensor, n_queries: tl.tensor, n_steps: tl.tensor
 ) -> tl.tensor:
     """First row of each row's query, the row behind its last, and the query; 0 for rows that are not live."""
     low = tl.zeros_like(rows)
     high = low + n_queries
-    for _ in range(STEPS):
+    for _ in range(n_steps):
         middle = (low + high) // 2
         right = tl.load(offsets + middle, mask=live, other=0) <= rows
         low = tl.where(right, middle, low)

@@ -1,8 +1,7 @@
 """Running sums, and sweeps over sorted scores: what `concordant.torch.sweep` does, in few launches.
 
 Lists are cut into chunks: sums run within a chunk, and a second launch runs over what the chunks of a list
-end with. The order of additions is fixed: equal bits from run to run. (A scan that begins anew at each list
-would need no chunks of their own, but Triton 3.6 compiles scans of pairs to wrong numbers in some layouts.)
+end with. The order of additions is fixed: equal bits from run to run.
 """
 
 from __future__ import annotations
@@ -14,11 +13,12 @@ import triton.language as tl
 from torch import Tensor
 
 from concordant.surrogates.margins import Margin
-from concordant.torch.kernels.common import blocks, jit, owned, steps
+from concordant.torch.kernels.common import blocks, jit, kernel, owned, steps
 
 __all__ = ["collected", "running_sums"]
 
 CHUNK = 1024  # rows of a chunk
+DOUBLE = False
 ROWS = 128  # of a program that searches
 
 
@@ -45,10 +45,11 @@ def running_sums(values: Tensor, offsets: Tensor) -> Tensor:
     if n and k:
         edges, n_chunks = chunked(offsets, n)
         bases = torch.empty(k * n_chunks, dtype=torch.float64, device=values.device)
-        chosen = {"STEPS": steps(n_queries), "ONE": n_queries == 1, "CHUNK": CHUNK}
-        chunk_sums[(n_chunks, k)](table, sums, bases, edges, offsets, n, n_queries, n_chunks, **chosen)
+        known = edges, offsets, n, n_queries, steps(n_queries), n_chunks
+        chosen = {"ONE": n_queries == 1, "CHUNK": CHUNK}
+        chunk_sums[(n_chunks, k)](table, sums, bases, *known, **chosen)
         run_over(bases, edges, n_chunks, n_queries, k)
-        add_bases[(n_chunks, k)](sums, bases, edges, offsets, n, n_queries, n_chunks, **chosen)
+        add_bases[(n_chunks, k)](sums, bases, *known, **chosen)
     return sums.reshape(values.shape)
 
 
@@ -58,7 +59,7 @@ def rows_of(
     offsets: tl.tensor,
     n: tl.tensor,
     n_queries: tl.tensor,
-    STEPS: tl.constexpr,
+    n_steps: tl.tensor,
     ONE: tl.constexpr,
     CHUNK: tl.constexpr,
 ) -> tl.tensor:
@@ -68,7 +69,7 @@ def rows_of(
         begin, end, first = 0, n, chunk * CHUNK
     else:
         low, high = 0, n_queries
-        for _ in range(STEPS):
+        for _ in range(n_steps):
             middle = (low + high) // 2
             right = tl.load(edges + middle) <= chunk
             low, high = tl.where(right, middle, low), tl.where(right, high, middle)
@@ -85,7 +86,7 @@ def last_of(sums: tl.tensor, CHUNK: tl.constexpr) -> tl.tensor:
     return tl.sum(tl.where(tl.arange(0, CHUNK) == CHUNK - 1, sums, 0.0), 0)
 
 
-@jit
+@kernel
 def chunk_sums(
     values: tl.tensor,
     sums: tl.tensor,
@@ -94,20 +95,20 @@ def chunk_sums(
     offsets: tl.tensor,
     n: tl.tensor,
     n_queries: tl.tensor,
+    n_steps: tl.tensor,
     n_chunks: tl.tensor,
-    STEPS: tl.constexpr,
     ONE: tl.constexpr,
     CHUNK: tl.constexpr,
 ) -> None:
     """Running sums of one chunk of one sequence, and what it ends with."""
-    rows, live, _ = rows_of(edges, offsets, n, n_queries, STEPS, ONE, CHUNK)
+    rows, live, _ = rows_of(edges, offsets, n, n_queries, n_steps, ONE, CHUNK)
     number = tl.program_id(1).to(tl.int64)
     found = tl.cumsum(tl.load(values + number * n + rows, mask=live, other=0.0).to(tl.float64), 0)
     tl.store(sums + number * n + rows, found, mask=live)
     tl.store(bases + number * n_chunks + tl.program_id(0), last_of(found, CHUNK))
 
 
-@jit
+@kernel
 def run_totals(
     bases: tl.tensor, edges: tl.tensor, n_chunks: tl.tensor, ONE: tl.constexpr, SIZE: tl.constexpr
 ) -> None:
@@ -127,7 +128,7 @@ def run_totals(
         before += last_of(found, SIZE)
 
 
-@jit
+@kernel
 def add_bases(
     sums: tl.tensor,
     bases: tl.tensor,
@@ -135,13 +136,13 @@ def add_bases(
     offsets: tl.tensor,
     n: tl.tensor,
     n_queries: tl.tensor,
+    n_steps: tl.tensor,
     n_chunks: tl.tensor,
-    STEPS: tl.constexpr,
     ONE: tl.constexpr,
     CHUNK: tl.constexpr,
 ) -> None:
     """Add what stands before the chunk."""
-    rows, live, _ = rows_of(edges, offsets, n, n_queries, STEPS, ONE, CHUNK)
+    rows, live, _ = rows_of(edges, offsets, n, n_queries, n_steps, ONE, CHUNK)
     number = tl.program_id(1).to(tl.int64)
     found = tl.load(sums + number * n + rows, mask=live, other=0.0)
     base = tl.load(bases + number * n_chunks + tl.program_id(0))
@@ -156,21 +157,23 @@ def collected(
     `ordered` are the scores, each query's highest first, `order` their rows; `anchors` (of the squared hinge)
     one number per row, near which most of its query's weight lies, relative to the highest score.
     """
+    like = ordered
+    if DOUBLE:
+        ordered, weights = ordered.double(), weights.double()
     n, n_queries, bounded = len(ordered), len(offsets) - 1, math.isfinite(shape.width)
     edges, n_chunks = chunked(offsets, n)
     # One block of memory, since each costs time: z, five running sums, values, and the chunks' bases.
     space = torch.empty(7 * n + 5 * n_chunks, dtype=torch.float64, device=ordered.device)
-    bases, grad = space[7 * n :], torch.empty_like(ordered)
+    bases, grad = space[7 * n :], torch.empty_like(like)
     width = shape.width if bounded else 1.0
     cell = 2.0 ** math.ceil(math.log2(max(width, 2.0**-40)))
     common = {
-        "STEPS": steps(n_queries),
         "ONE": n_queries == 1,
         "BOUNDED": bounded,
         "CELL": cell,
         "CHUNK": CHUNK,
     }
-    known = edges, offsets, space, n, n_queries, n_chunks
+    known = edges, offsets, space, n, n_queries, steps(n_queries), n_chunks
     prepare[(n_chunks,)](ordered, order, weights, anchors, *known, **common)
     run_over(bases, edges, n_chunks, n_queries, 5)
     collect[(blocks(n, ROWS),)](
@@ -186,7 +189,7 @@ def cell_of(z: tl.tensor, CELL: tl.constexpr) -> tl.tensor:
     return tl.floor(z * (1.0 / CELL) + 0.5) * CELL
 
 
-@jit
+@kernel
 def prepare(
     ordered: tl.tensor,
     order: tl.tensor,
@@ -197,15 +200,15 @@ def prepare(
     space: tl.tensor,
     n: tl.tensor,
     n_queries: tl.tensor,
+    n_steps: tl.tensor,
     n_chunks: tl.tensor,
-    STEPS: tl.constexpr,
     ONE: tl.constexpr,
     BOUNDED: tl.constexpr,
     CELL: tl.constexpr,
     CHUNK: tl.constexpr,
 ) -> None:
     """Scores relative to the highest of their query; five running sums within the chunk, and totals."""
-    rows, live, begin = rows_of(edges, offsets, n, n_queries, STEPS, ONE, CHUNK)
+    rows, live, begin = rows_of(edges, offsets, n, n_queries, n_steps, ONE, CHUNK)
     top = tl.load(ordered + begin).to(tl.float64)
     here = tl.load(ordered + rows, mask=live, other=0.0).to(tl.float64) - top
     here = tl.where(live, here, 0.0)
@@ -233,6 +236,7 @@ def prepare(
         found = tl.cumsum(term, 0)
         tl.store(space + (number + 1) * wide + rows, found, mask=live)
         tl.store(bases + number * n_chunks, last_of(found, CHUNK))
+        tl.debug_barrier()  # the next sums use the same scratch
 
 
 @jit
@@ -299,7 +303,7 @@ def first_of_cell(
     return low
 
 
-@jit
+@kernel
 def collect(  # noqa: PLR0915  the two sides of a pair, by the same words
     order: tl.tensor,
     weights: tl.tensor,
@@ -309,6 +313,7 @@ def collect(  # noqa: PLR0915  the two sides of a pair, by the same words
     space: tl.tensor,
     n: tl.tensor,
     n_queries: tl.tensor,
+    n_steps: tl.tensor,
     n_chunks: tl.tensor,
     grad: tl.tensor,
     EDGE: tl.constexpr,
@@ -316,7 +321,6 @@ def collect(  # noqa: PLR0915  the two sides of a pair, by the same words
     GAP: tl.constexpr,
     SCALE: tl.constexpr,
     ROWS: tl.constexpr,
-    STEPS: tl.constexpr,
     ONE: tl.constexpr,
     BOUNDED: tl.constexpr,
     CELL: tl.constexpr,
@@ -325,7 +329,7 @@ def collect(  # noqa: PLR0915  the two sides of a pair, by the same words
     """What each row collects as the better and as the worse item of its pairs."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     live = rows < n
-    begin, end, query = owned(offsets, rows, live, n_queries, STEPS)
+    begin, end, query = owned(offsets, rows, live, n_queries, n_steps)
     chunk = tl.zeros_like(rows)
     if not ONE:
         chunk = tl.load(edges + query, mask=live, other=0).to(tl.int32)

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from concordant.surrogates.margins import CLIP, LOGISTIC, Margin
-from concordant.torch.kernels.common import blocks, jit, owned, steps
+from concordant.torch.kernels.common import blocks, jit, kernel, owned, steps
 
 __all__ = ["all_pairs", "level_pairs"]
 
@@ -62,9 +62,9 @@ def launched(
         n_queries, known = len(offsets) - 1, offsets if mask is None else mask
         rows, columns = next(shape for most, *shape in SHAPES if longest <= most or scores.itemsize > 4)
         tiles[(blocks(n, rows),)](
-            scores, weights, codes, offsets, known, values, grad, n, n_queries,
+            scores, weights, codes, offsets, known, values, grad, n, n_queries, steps(n_queries),
             FORM=form, EDGE=edge, WIDTH=width, SCALE=scale, MASKED=mask is not None,
-            STEPS=steps(n_queries), ROWS=rows, COLUMNS=columns,
+            ROWS=rows, COLUMNS=columns,
         )  # fmt: skip
     return values, grad
 
@@ -101,7 +101,7 @@ def pair_terms(
     return value, pull
 
 
-@jit
+@kernel
 def tiles(
     scores: tl.tensor,
     weights: tl.tensor,
@@ -112,19 +112,19 @@ def tiles(
     grad: tl.tensor,
     n_rows: tl.tensor,
     n_queries: tl.tensor,
+    n_steps: tl.tensor,
     FORM: tl.constexpr,
     EDGE: tl.constexpr,
     WIDTH: tl.constexpr,
     SCALE: tl.constexpr,
     MASKED: tl.constexpr,
-    STEPS: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ) -> None:
     """Fill value and gradient of a block of rows."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     live = rows < n_rows
-    begin, end, _ = owned(offsets, rows, live, n_queries, STEPS)
+    begin, end, _ = owned(offsets, rows, live, n_queries, n_steps)
     first = tl.min(tl.where(live, begin, n_rows), 0)
     last = tl.max(end, 0)
     s = tl.load(scores + rows, mask=live, other=0.0)
