@@ -100,7 +100,7 @@ def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Te
             values: Tensor = compiled(*inputs)[0]
             return values
         if torch.is_grad_enabled() and (inputs[0].requires_grad or inputs[n_scores - 1].requires_grad):
-            found: Tensor = Eager.apply(compute, n_scores, *inputs)  # type: ignore[no-untyped-call]
+            found: Tensor = Eager.apply(compute, n_scores, *inputs)
             return found
         return compute(*inputs)[0]
 
