@@ -26,10 +26,12 @@ SUITES = [
     "device",
     "maxmargin",
     "metrics",
+    "neural",
     "ratings",
     "reading",
     "startup",
     "surrogates",
+    "torch_losses",
     "training",
     "tree_choice",
 ]

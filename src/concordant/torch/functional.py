@@ -12,6 +12,7 @@ from torch import Tensor
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin
 from concordant.surrogates.margins import margin as read_margin
 from concordant.surrogates.surrogate import check_choice
+from concordant.torch import host
 from concordant.torch.levels import level_codes, overtaken, pair_shares
 from concordant.torch.lists import Lists
 from concordant.torch.sums import is_short, kernels_serve
@@ -33,6 +34,8 @@ def pairwise(
     ([2.0], [-2.0, 2.0])
     """
     shape = read_margin(margin)
+    if host.serves(scores):
+        return host.pairwise(scores, weights, lists, shape)
     if tiled(scores, lists.longest, shape):
         return tile_sums(scores, weights, lists, shape)
     if shape.kind == LOGISTIC:
@@ -66,6 +69,8 @@ def softmax(scores: Tensor, weights: Tensor, lists: Lists) -> tuple[Tensor, Tens
     >>> softmax(torch.zeros(2), torch.tensor([1.0, 0.0]), Lists.one(2))[1].tolist()
     [-0.5, 0.5]
     """
+    if host.serves(scores):
+        return host.softmax(scores, weights, lists)
     s, w = scores.double(), weights.double()
     below = s - lists.spread(lists.highest(s))
     powers = below.exp()
@@ -84,6 +89,8 @@ def squared(
     >>> squared(torch.tensor([5.0, 6.0]), torch.tensor([0.0, 1.0]), torch.ones(2), Lists.one(2))[0].tolist()
     [0.0]
     """
+    if host.serves(scores):
+        return host.squared(scores, targets, weights, lists, centred=centred)
     off, w = scores.double() - targets.double(), weights.double()
     if centred:
         off = off - off[lists.starts]  # large levels cancel
@@ -136,6 +143,8 @@ def position_hinge(
     [4.0]
     """
     check_choice("reduction", reduction, ("sum", "pairs", "all_pairs"))
+    if host.serves(scores):
+        return host.position_hinge(scores, grades, weights, lists, reduction=reduction)
     codes, levels = level_codes(grades, lists)
     shift = lists.spread(levels) / (lists.spread(levels) - codes)
     shares = weights.double() * lists.spread(pair_shares(codes, lists, reduction))

@@ -18,7 +18,6 @@ from concordant.torch.kernels.common import blocks, jit, kernel, owned, steps
 __all__ = ["collected", "running_sums"]
 
 CHUNK = 1024  # rows of a chunk
-DOUBLE = False
 ROWS = 128  # of a program that searches
 
 
@@ -157,14 +156,11 @@ def collected(
     `ordered` are the scores, each query's highest first, `order` their rows; `anchors` (of the squared hinge)
     one number per row, near which most of its query's weight lies, relative to the highest score.
     """
-    like = ordered
-    if DOUBLE:
-        ordered, weights = ordered.double(), weights.double()
     n, n_queries, bounded = len(ordered), len(offsets) - 1, math.isfinite(shape.width)
     edges, n_chunks = chunked(offsets, n)
     # One block of memory, since each costs time: z, five running sums, values, and the chunks' bases.
     space = torch.empty(7 * n + 5 * n_chunks, dtype=torch.float64, device=ordered.device)
-    bases, grad = space[7 * n :], torch.empty_like(like)
+    bases, grad = space[7 * n :], torch.empty_like(ordered)
     width = shape.width if bounded else 1.0
     cell = 2.0 ** math.ceil(math.log2(max(width, 2.0**-40)))
     common = {

@@ -1,0 +1,176 @@
+"""Epochs of NeuralRanker, against a matrix product and a copy that the same device does in the same run.
+
+On a GPU at the size of MSLR-WEB30K; where there is none, small and on the CPU, which shows that it runs.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import concordant as cc
+from benchmarks.device import WEB30K, waited
+from benchmarks.shapes import MSLR, Set
+from benchmarks.tables import Table
+from benchmarks.timing import race
+from concordant.surrogates import Pairwise, Softmax, Surrogate
+
+if TYPE_CHECKING:
+    import torch
+
+    from concordant.rankers.networks.training import Trainer
+
+HIDDEN = (256, 128)
+BATCHES, SMALL_BATCHES = (1024, 16_384, 262_144), (64, 256, 1024)
+SIDE, SMALL_SIDE = 8192, 256  # of the matrices of the product
+COPIED, SMALL_COPIED = 2**30, 2**22  # bytes of the copy
+PRODUCT, COPY = "product", "copy"
+SOFTMAX, PAIRWISE = Softmax(), Pairwise()
+
+
+@dataclass(frozen=True)
+class Case:
+    """What changes between rows of the table."""
+
+    batch_rows: int
+    surrogate: Surrogate = SOFTMAX
+    amp: bool = True
+    dropout: float = 0.0
+
+    def bytes_per_row(self, widths: tuple[int, ...]) -> int:
+        """What the kernels of a step read and write of a row's numbers, as the table's note counts it."""
+        size, hidden = 2 if self.amp else 4, sum(widths[1:-1])
+        layers = sum(n_in + n_out for n_in, n_out in pairwise(widths))
+        numbers = 2 * widths[0] + 3 * layers - sum(widths[:2]) + 6 * hidden
+        return size * numbers + (hidden * (4 * size + 2) if self.dropout else 0)
+
+
+def flops_per_row(widths: tuple[int, ...]) -> int:
+    """2 a weight for the scores, for its gradient and, but in the first layer, for that of its inputs."""
+    first, *others = (n_in * n_out for n_in, n_out in pairwise(widths))
+    return 4 * first + 6 * sum(others)
+
+
+def run(*, quick: bool) -> list[Table]:
+    """All tables of this suite."""
+    if find_spec("torch") is None:
+        return [Table("Epochs", "torch is not installed.", ("measured",), [("nothing",)])]
+    import torch
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    small = quick or device.type == "cpu"
+    data = Set.random(MSLR.part(0.002 if quick else 0.02) if small else WEB30K)
+    few, usual, many = SMALL_BATCHES if small else BATCHES
+    default = cc.NeuralRanker().dropout
+    others = Case(usual, dropout=default), Case(usual, amp=False), Case(usual, PAIRWISE)
+    return [epochs(data, device, (Case(few), Case(usual), Case(many), *others), small=small, quick=quick)]
+
+
+def epochs(data: Set, device: "torch.device", cases: tuple[Case, ...], *, small: bool, quick: bool) -> Table:
+    """Time of an epoch, and what it reaches of what the device can do."""
+    side, copied = (SMALL_SIDE, SMALL_COPIED) if small else (SIDE, COPIED)
+    widths, n_rows = (data.X.shape[1], *HIDDEN, 1), len(data.y)
+    calls = limits(device, side, copied) | dict(trained(data, device, cases))
+    often = {"rounds": 1, "enough": 0.0} if quick else {"rounds": 5}
+    seconds = race(calls, title="epochs", **often).median
+    most = 2 * side**3 / seconds(PRODUCT) / 1e12, 2 * copied / seconds(COPY) / 1e9
+    table = Table(
+        "Epochs",
+        note(data, device, widths, most, (side, copied)),
+        (
+            "surrogate",
+            "batch_rows",
+            "amp",
+            "dropout",
+            "ms per epoch",
+            "TFLOP/s",
+            "/ product",
+            "GB/s",
+            "/ copy",
+        ),
+    )
+    for case in cases:
+        took, amp = seconds(repr(case)), "on" if case.amp else "off"
+        work = n_rows * flops_per_row(widths) / took / 1e12
+        moved = n_rows * case.bytes_per_row(widths) / took / 1e9
+        reached = work, work / most[0], moved, moved / most[1]
+        table.rows.append((case.surrogate.name, case.batch_rows, amp, case.dropout, 1e3 * took, *reached))
+    return table
+
+
+def limits(device: "torch.device", side: int, copied: int) -> dict[str, Callable[[], object]]:
+    """A product of bfloat16 matrices, and a copy."""
+    import torch
+
+    left, right = torch.randn((2, side, side), device=device).bfloat16()
+    product = torch.empty_like(left)
+    source = torch.ones(copied, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return {
+        PRODUCT: waited(lambda: torch.mm(left, right, out=product)),
+        COPY: waited(lambda: target.copy_(source)),
+    }
+
+
+def trained(
+    data: Set, device: "torch.device", cases: tuple[Case, ...]
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    """For each case what goes on by one epoch, in another order each time."""
+    from concordant.rankers.networks.batches import loss_of_batch
+    from concordant.rankers.networks.graph import recorder_for
+    from concordant.rankers.networks.training import Course
+
+    pools = {amp: trainer(data, device, amp=amp) for amp in sorted({case.amp for case in cases})}
+    for case in cases:
+        begun = pools[case.amp]
+        scorer, course = copy.deepcopy(begun.scorer), Course(0)
+        scorer.drop(case.dropout)
+        own = replace(
+            begun,
+            scorer=scorer,
+            loss=loss_of_batch(case.surrogate, device),
+            batch_rows=case.batch_rows,
+            recorder=recorder_for(case.surrogate, begun.pool),
+        )
+        yield repr(case), waited(lambda own=own, course=course: course.losses.append(own.epoch(course)))
+
+
+def trainer(data: Set, device: "torch.device", *, amp: bool) -> "Trainer":
+    """What NeuralRanker would train, all queries of it."""
+    from concordant.rankers.folds import Rows
+    from concordant.rankers.networks.lesson import Lesson
+    from concordant.rankers.networks.start import trainer_of
+    from concordant.rankers.networks.training import Course
+
+    ranker = cc.NeuralRanker("ndcg@10", hidden=HIDDEN, amp=amp, device=device)
+    metric, surrogate = ranker.checked_parameters()
+    lesson = Lesson.of(metric, surrogate, Rows.of(data.X, data.y, data.qid, None, None), None, None)
+    return trainer_of(ranker.get_params(deep=False), metric, lesson, None, Course(0), None)
+
+
+def note(
+    data: Set,
+    device: "torch.device",
+    widths: tuple[int, ...],
+    most: tuple[float, float],
+    sizes: tuple[int, int],
+) -> str:
+    """What was measured where, and how its work is counted."""
+    import torch
+
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU: there is no GPU here"
+    side, copied = sizes
+    return (
+        f"{data} On {where}; torch {torch.__version__}. NeuralRanker('ndcg@10', hidden={HIDDEN}), layers "
+        f"{'-'.join(map(str, widths))}, features there; whole epochs: order of the queries, minibatches, "
+        "scores, loss, gradients and AdamW, without validation. "
+        f"/ product: share of the {most[0]:.3g} TFLOP/s of a product of {side:,} x {side:,} bfloat16 "
+        "matrices in this run, without amp too, where layers are float32. "
+        f"/ copy: share of the {most[1]:,.0f} GB/s, read and written, of a copy of {copied:,} bytes in this "
+        f"run. FLOPs of a row: {flops_per_row(widths):,}, 2 a weight for the scores, for its gradient and, "
+        "but in the first layer, for that of its inputs; nothing else. Bytes of a row: gathering the "
+        "features, inputs and outputs of each layer, bias, rectifier and dropout, forwards and backwards, 2 bytes a "
+        "number with amp, 4 without, as if no cache held any of it; not weights, loss and AdamW."
+    )
