@@ -12,3 +12,4 @@ NEED_TORCH = [
     "src/concordant/rankers/neural.py",
 ]
 collect_ignore = [] if find_spec("torch") else NEED_TORCH
+collect_ignore += [] if find_spec("triton") else ["src/concordant/torch/kernels"]

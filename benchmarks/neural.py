@@ -27,6 +27,9 @@ BATCHES, SMALL_BATCHES = (1024, 16_384, 262_144), (64, 256, 1024)
 SIDE, SMALL_SIDE = 8192, 256  # of the matrices of the product
 COPIED, SMALL_COPIED = 2**30, 2**22  # bytes of the copy
 PRODUCT, COPY = "product", "copy"
+COLUMNS = (
+    "surrogate", "batch_rows", "amp", "dropout", "ms per epoch", "TFLOP/s", "/ product", "GB/s", "/ copy",
+)  # fmt: skip
 SOFTMAX, PAIRWISE = Softmax(), Pairwise()
 
 
@@ -43,6 +46,7 @@ class Case:
         """What the kernels of a step read and write of a row's numbers, as the table's note counts it."""
         size, hidden = 2 if self.amp else 4, sum(widths[1:-1])
         layers = sum(n_in + n_out for n_in, n_out in pairwise(widths))
+        # Gathered; a layer's scores, weights' and inputs' gradients, not the first one's; rectifiers, biases.
         numbers = 2 * widths[0] + 3 * layers - sum(widths[:2]) + 6 * hidden
         return size * numbers + (hidden * (4 * size + 2) if self.dropout else 0)
 
@@ -76,21 +80,7 @@ def epochs(data: Set, device: "torch.device", cases: tuple[Case, ...], *, small:
     often = {"rounds": 1, "enough": 0.0} if quick else {"rounds": 5}
     seconds = race(calls, title="epochs", **often).median
     most = 2 * side**3 / seconds(PRODUCT) / 1e12, 2 * copied / seconds(COPY) / 1e9
-    table = Table(
-        "Epochs",
-        note(data, device, widths, most, (side, copied)),
-        (
-            "surrogate",
-            "batch_rows",
-            "amp",
-            "dropout",
-            "ms per epoch",
-            "TFLOP/s",
-            "/ product",
-            "GB/s",
-            "/ copy",
-        ),
-    )
+    table = Table("Epochs", note(data, device, widths, most, (side, copied)), COLUMNS)
     for case in cases:
         took, amp = seconds(repr(case)), "on" if case.amp else "off"
         work = n_rows * flops_per_row(widths) / took / 1e12
@@ -170,7 +160,7 @@ def note(
         "matrices in this run, without amp too, where layers are float32. "
         f"/ copy: share of the {most[1]:,.0f} GB/s, read and written, of a copy of {copied:,} bytes in this "
         f"run. FLOPs of a row: {flops_per_row(widths):,}, 2 a weight for the scores, for its gradient and, "
-        "but in the first layer, for that of its inputs; nothing else. Bytes of a row: gathering the "
-        "features, inputs and outputs of each layer, bias, rectifier and dropout, forwards and backwards, 2 bytes a "
+        "but in the first layer, for that of its inputs; nothing else. Bytes of a row: gathering it, "
+        "inputs and outputs of each layer, bias, rectifier and dropout, forwards and backwards, 2 bytes a "
         "number with amp, 4 without, as if no cache held any of it; not weights, loss and AdamW."
     )

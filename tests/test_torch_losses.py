@@ -28,20 +28,30 @@ from concordant.exceptions import (  # noqa: E402
     ShapeError,
 )
 from concordant.metrics.standardization import usable_targets  # noqa: E402
-from concordant.torch import functional, ops  # noqa: E402
+from concordant.torch import functional, host, ops  # noqa: E402
 from concordant.torch.lists import Lists  # noqa: E402
 from concordant.torch.targets import standardized  # noqa: E402
 
 pytestmark = pytest.mark.once
 DOUBLE, SINGLE = torch.float64, torch.float32
 EXACT = {DOUBLE: 1e-10, SINGLE: 1e-6}  # of the query's largest gradient entry
-DEVICES = [
+DEVICES = [  # of which the first two are the CPU
     "cpu",
+    "no numba",
     pytest.param(
         "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
     ),
 ]
 MARGINS = checks.MARGINS
+
+
+@pytest.fixture
+def device(request, monkeypatch):
+    """Where tensors are; without numba torch's own operations do the work."""
+    if request.param == "no numba":
+        monkeypatch.setattr(host, "has_numba", lambda: False)
+        return "cpu"
+    return request.param
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -141,7 +151,7 @@ def nasty(rng):
     return [checks.Query(*query) for query in zip(draws, targets, weights, strict=True)]
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=["double", "single"])
 @pytest.mark.parametrize("name", CASES)
 def test_equals_the_definition(name, dtype, device):
@@ -170,8 +180,21 @@ rows_of = st.lists(
 )
 def test_equals_the_definition_on_anything(lists, name):
     batch = [checks.Query(*np.array(rows, dtype=float).reshape(-1, 3).T) for rows in lists]
-    check_definition(name, batch, DOUBLE)
-    check_definition(name, batch, SINGLE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "has_numba", lambda: False)
+        check_definition(name, batch, DOUBLE)
+        check_definition(name, batch, SINGLE)
+
+
+def test_kernels_and_torch_agree_on_long_lists(monkeypatch):
+    rng = torch.Generator().manual_seed(0)
+    lists = Lists.from_sizes([900, 0, 5, 400])
+    scores = torch.randn(lists.n_rows, generator=rng)
+    targets = torch.randint(0, 5, (lists.n_rows,), generator=rng).float()
+    by_kernels = functional.pairwise(scores, targets, lists)
+    monkeypatch.setattr(host, "has_numba", lambda: False)
+    for one, other in zip(by_kernels, functional.pairwise(scores, targets, lists), strict=True):
+        assert torch.allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
 def wrong_ties(scores, targets, weights, lists):
@@ -200,7 +223,7 @@ def test_the_check_rejects_a_wrong_kernel(wrong):
         check_definition("pairwise[huber_hinge]", batch, call=wrong)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("dtype", [DOUBLE, SINGLE], ids=["double", "single"])
 @pytest.mark.parametrize("name", CASES)
 def test_long_lists_equal_the_compiled_kernels(name, dtype, device):
@@ -295,7 +318,7 @@ class Padded:
             yield str(layout), value, scores.grad
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("name", LOSSES)
 def test_layouts_agree(name, device):
     batch = Padded(device)
@@ -307,9 +330,10 @@ def test_layouts_agree(name, device):
         assert torch.allclose(own, grad, rtol=1e-9, atol=1e-12), layout
 
 
+@pytest.mark.parametrize("device", DEVICES[:2], indirect=True)
 @pytest.mark.parametrize("name", LOSSES)
-def test_modules_are_the_surrogates(name):
-    batch, (surrogate, metric) = Padded(), SURROGATES[name]
+def test_modules_are_the_surrogates(name, device):
+    batch, (surrogate, metric) = Padded(device), SURROGATES[name]
     grades, queries = batch.grades[batch.mask].numpy(), cc.Queries.from_sizes(batch.lists.sizes.numpy())
     targets = grades.astype(float)
     if metric is not None:
@@ -325,11 +349,12 @@ def test_every_loss_has_its_surrogate():
     assert set(LOSSES) == set(SURROGATES)
 
 
+@pytest.mark.parametrize("device", DEVICES[:2], indirect=True)
 @pytest.mark.parametrize("name", LOSSES)
-def test_gradients_by_finite_differences(name):
+def test_gradients_by_finite_differences(name, device):
     if "hinge'" in name and "huber" not in name and "squared" not in name:
         pytest.skip("a hinge has corners")
-    batch, loss = Padded(n=4), LOSSES[name]
+    batch, loss = Padded(device, n=4), LOSSES[name]
 
     def ragged(scores):
         return loss(scores, batch.grades[batch.mask], offsets=batch.lists, query_weight=batch.shares)
@@ -380,7 +405,7 @@ TARGETS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("spec", TARGETS)
 def test_targets_are_the_metrics_own(spec, device):
     metric, rng = cc.metric(spec), np.random.default_rng(3)
@@ -446,6 +471,20 @@ def test_labels_off_the_mask_are_not_checked_and_may_be_left_unchecked():
     ct.SoftmaxLoss("dcg", validate=False)(torch.zeros(2), torch.tensor([1.0, -1.0]))
 
 
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_is_not_hidden(bad, device):
+    for loss in LOSSES.values():
+        scores = torch.tensor([0.0, bad, 1.0, 0.5, 0.2], device=device, requires_grad=True)
+        loss.reduction, before = "none", loss.reduction
+        try:
+            values = loss(scores, torch.tensor([2, 1, 0, 1, 0], device=device), offsets=[0, 3, 5])
+        finally:
+            loss.reduction = before
+        assert not values[0].isfinite()
+        assert values[1].isfinite(), loss
+
+
 def test_half_precision_scores():
     scores = torch.tensor([0.5, -0.25, 1.0], dtype=torch.bfloat16, requires_grad=True)
     value = ct.OrderPreservingLoss("dcg")(scores, torch.tensor([0, 2, 1]))
@@ -464,7 +503,7 @@ def test_a_second_derivative_is_an_error():
         grad.sum().backward()
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("name", [next(iter(LOSSES)), list(LOSSES)[6], list(LOSSES)[-1]])
 def test_compiled_whole(name, device):
     batch, loss = Padded(device), LOSSES[name]
@@ -536,7 +575,7 @@ def test_pair_scores_against_the_definition(metric):
     assert ct.PairSquaredLoss(metric)(one, y[3]).item() == pytest.approx(wants[3][0])
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("metric", ["ap", "pd", "ap@2[lightgbm]"])
 def test_factors_are_the_pair_scores(metric, device):
     rng = torch.Generator().manual_seed(0)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["as_dict", "show_all"]
 
 LEVEL = 0.05
+CHOSEN = ("BoostedRanker, chosen", "peers, chosen")
 NUMBERS = ("difference", "95 %", "wins", "ties", "losses", "p, t-test", "p, sign flips", "p, Holm")
 
 
@@ -68,7 +69,6 @@ def methods(study: Study, one: Reproduction) -> Table:
 
 def remarks(study: Study, one: Reproduction) -> list[str]:
     """Give what a reader of a set's table should know."""
-    from concordant.evaluation.reproduction.boosting_results import CHOSEN
     from concordant.evaluation.significance import against_best
 
     told = [own for metric in study.metrics for own in against_best(one.column(metric)).values()]
@@ -106,24 +106,22 @@ def crossed(one: Reproduction) -> Table:
 
 
 def pooled(study: Study) -> Table:
-    """Give one row a method: means over the queries of all sets."""
+    """Give one row a method: means over the queries of all sets, and how often it is the best in one."""
     columns = {metric: study.column(metric) for metric in study.metrics}
     n_queries = sum(one.n_queries for one in study.sets)
-    table, told = table_of(f"{places(study)}: {n_queries:,} test queries", columns)
+    table, told = table_of(f"{places(study)}: {n_queries:,} test queries", columns, "best", "tied")
     for name in columns[study.metrics[0]]:
-        table.add_row(name, *(compared(column[name]) for column in told.values()))
+        standing = (str(count) for count in study.standing(name))
+        table.add_row(name, *(compared(column[name]) for column in told.values()), *standing)
     return table
 
 
 def standings(study: Study) -> list[str]:
-    """Say how often each of ours, and the peers' choice, is the best or not significantly worse."""
-    names = list(study.column(study.metrics[0]))
-    standing = {name: study.standing(name) for name in names}
-    told = [
-        f"{name}: best in {best} of {total} sets and metrics, not significantly worse than the best in {tied}"
-        for name, (best, tied, total) in standing.items()
-    ]
-    return ["marks as above, over the queries of all sets", *told]
+    """Say what the last columns count."""
+    cells = len(study.sets) * len(study.metrics)
+    tied = "tied: in how many it is the best or not significantly worse"
+    best = f"best: in how many of the {cells} sets and metrics"
+    return ["marks as above, over the queries of all sets", f"{best}; {tied}"]
 
 
 def contrasts(title: str, found: Sequence[Sequence[Contrast]]) -> Table:
@@ -159,14 +157,15 @@ def words() -> list[str]:
 
 
 def duels(study: Study) -> Table:
-    """Give one row a method of others, one column a set and metric: ours less theirs."""
-    columns = [f"{one.data} {metric}" for one in study.sets for metric in study.metrics]
-    table = new_table("ours less theirs, set by set", "ours", "theirs", *columns, numeric=columns)
-    by_pair: dict[tuple[str, str], list[Contrast]] = {}
+    """Give one row a set and a method of others, one column a metric: ours less theirs."""
+    table = new_table(
+        "ours less theirs, set by set", "data", "ours", "theirs", *study.metrics, numeric=study.metrics
+    )
+    rows: dict[tuple[str, str, str], list[Contrast]] = {}
     for one in study.cells:
-        by_pair.setdefault((one.first, one.second), []).append(one)
-    for names, found in by_pair.items():
-        table.add_row(*names, *map(duel, found))
+        rows.setdefault((one.data, one.first, one.second), []).append(one)
+    for names, found in rows.items():
+        table.add_row(*names, *map(duel, found), end_section=names[1:] == CHOSEN)
     return table
 
 

@@ -1,7 +1,8 @@
 """Losses of flat lists with their gradients, without autograd: (values of the queries, gradient of the rows).
 
-Nothing of size n x n is made. Prefix sums are taken in double precision, of scores relative to their query,
-so that float32 scores keep their digits wherever they lie.
+Nothing of size n x n is made. On the CPU the package's compiled kernels do the work where numba is installed.
+Else, and on GPUs, sums are taken in double precision, of scores relative to their query, so that float32
+scores keep their digits wherever they lie.
 """
 
 from __future__ import annotations
@@ -127,8 +128,9 @@ def logistic(scores: Tensor, weights: Tensor, lists: Lists) -> tuple[Tensor, Ten
         same = owner[rows, None] == owner[begin:end]
         behind = torch.sigmoid(-ahead)
         pull = w[rows, None] * behind - w[begin:end] * torch.sigmoid(ahead)
-        grad[rows] = -(pull * same).sum(1)
-        values[rows] = w[rows] * (torch.nn.functional.softplus(-ahead, threshold=700.0) * same).sum(1)
+        grad[rows] = -torch.where(same, pull, 0.0).sum(1)
+        losses = torch.nn.functional.softplus(-ahead, threshold=700.0)
+        values[rows] = w[rows] * torch.where(same, losses, 0.0).sum(1)
     return lists.sums(values).to(scores.dtype), grad.to(scores.dtype)
 
 

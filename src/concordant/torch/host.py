@@ -1,4 +1,4 @@
-"""On the CPU, where numba is installed, the package's own compiled kernels: one pass, no temporary tensors."""
+"""On the CPU, where numba is installed, the package's compiled kernels: few passes, no temporary tensors."""
 
 from __future__ import annotations
 

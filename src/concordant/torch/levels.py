@@ -64,7 +64,8 @@ def overtaken(moved: Tensor, weights: Tensor, codes: Tensor, lists: Lists) -> tu
         value, slope = halved(z[place], weights[place], (numbers[place] >> bit) & 1, groups[place], lists)
         values[place] += value
         grad[place] += slope
-    return lists.sums(values), grad
+    lost = moved - moved  # 0, but NaN where a score is not finite: comparisons would hide it
+    return lists.sums(values + lost), grad + lost
 
 
 def by_score(moved: Tensor, order: Tensor, lists: Lists) -> Tensor:

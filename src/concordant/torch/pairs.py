@@ -13,8 +13,8 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.surrogates.surrogate import check_choice
 from concordant.torch import ops
 from concordant.torch.inputs import Given, read, sizes
+from concordant.torch.list_loss import REDUCTIONS, reduced
 from concordant.torch.lists import Lists
-from concordant.torch.losses import REDUCTIONS, reduced
 from concordant.torch.pair_factors import pair_factors
 from concordant.torch.targets import check_grades
 

@@ -39,7 +39,7 @@ def running(values: Tensor, lists: Lists) -> Tensor:
     [1.0, 3.0, 4.0]
     """
     if kernels_serve(values):
-        from concordant.torch.kernels.scans import running_sums
+        from concordant.torch.kernels.sums import running_sums
 
         return running_sums(values, lists.offsets)
     if lists.n_queries == 1 or values.numel() == 0:

@@ -82,14 +82,15 @@ def sweep(scores: Tensor, weights: Tensor, lists: Lists, shape: Margin) -> tuple
     s, w = scores.double()[order], weights.double()[order]
     parts = windowed if math.isfinite(shape.width) else unbounded
     values, slopes = parts(s - s[lists.starts], w, lists, shape)
+    lost = s - s  # 0, but NaN where a score is not finite: comparisons would hide it
     grad = torch.empty_like(scores)
-    grad[order] = (-2.0 * shape.scale * slopes).to(scores.dtype)
-    return lists.sums(shape.scale * values).to(scores.dtype), grad
+    grad[order] = (lost - 2.0 * shape.scale * slopes).to(scores.dtype)
+    return lists.sums(lost + shape.scale * values).to(scores.dtype), grad
 
 
 def swept(scores: Tensor, weights: Tensor, lists: Lists, shape: Margin) -> tuple[Tensor, Tensor]:
     """As `sweep`, by kernels."""
-    from concordant.torch.kernels.scans import collected
+    from concordant.torch.kernels.sweeps import collected
 
     if lists.n_queries == 1:
         ordered, order = torch.sort(scores, descending=True, stable=True)

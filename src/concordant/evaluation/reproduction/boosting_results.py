@@ -220,10 +220,15 @@ class Study:
         told = [one for one in self.cells if one.test.difference < 0.0]
         return sorted(told, key=lambda one: one.test.t_test)
 
-    def standing(self, name: str) -> tuple[int, int, int]:
-        """In how many sets and metrics a row is the best, is not significantly worse than it, and of all."""
-        told = [against_best(one.column(metric))[name] for one in self.sets for metric in self.metrics]
-        return sum(one.best for one in told), sum(not one.significant for one in told), len(told)
+    def standing(self, name: str) -> tuple[int, int]:
+        """In how many sets and metrics a row is the best, and in how many not significantly worse than it."""
+        told = [column[name] for column in self.compared]
+        return sum(one.best for one in told), sum(not one.significant for one in told)
+
+    @cached_property
+    def compared(self) -> tuple[dict[str, Comparison], ...]:
+        """Row -> its comparison with the best, for each set and metric."""
+        return tuple(against_best(one.column(metric)) for one in self.sets for metric in self.metrics)
 
 
 def duels(rows: Iterable[Row]) -> list[tuple[str, str]]:

@@ -160,5 +160,6 @@ def tiles(
     pulled = tl.sum(pull_sum, 1)
     if MASKED:
         pulled = tl.where(here, pulled, 0.0)
-    tl.store(values + rows, SCALE * own * tl.sum(value_sum, 1), mask=live)
-    tl.store(grad + rows, -SCALE * pulled, mask=live)
+    lost = s - s  # 0, but NaN where the score is not finite: comparisons would hide it
+    tl.store(values + rows, SCALE * own * tl.sum(value_sum, 1) + lost, mask=live)
+    tl.store(grad + rows, lost - SCALE * pulled, mask=live)
