@@ -1,5 +1,6 @@
 """BoostedRanker: three libraries, one contract; what they are told, when they stop, and what they refuse."""
 
+import itertools
 import os
 import pickle
 import signal
@@ -131,7 +132,7 @@ def test_every_booster_learns(booster, surrogate):
 def targets(model):
     """What a fitted model was told: standardized labels, lifted."""
     own = cc.standardize(model.metric, y, qid=qid)
-    lift = 1.0 if model.surrogate_ == Softmax() and model.surrogate == "softmax" else 0.0
+    lift = 1.0 if model.surrogate_ == Softmax() else 0.0
     return own + lift * np.array([own[qid == q].max() for q in qid])
 
 
@@ -146,7 +147,8 @@ def test_catboosts_losses_are_ours(surrogate, weighted):
     (told,) = model.booster_.get_evals_result()["learn"].values()
     per_row = given.get("query_weight", np.ones(len(y)))
     per_row = per_row / per_row[np.unique(qid, return_index=True)[1]].mean()
-    per_row = per_row * given.get("sample_weight", 1.0)
+    own = given.get("sample_weight", np.ones(len(y)))
+    per_row = per_row * own / own.mean()
     ours = model.certificate_.optimality.value * model.n_queries_
     if surrogate == "squared":
         assert told[-1] ** 2 * per_row.sum() == pytest.approx(ours, rel=1e-6)
@@ -231,6 +233,36 @@ def test_the_check_sees_a_curvature_that_is_too_small(surrogate):
     assert max(rises(seed, surrogate, share=0.1) for seed in range(12)) > 1e-3
 
 
+def one_round(rate, signs, booster):
+    """How far one tree takes the loss, on targets that no function with the constraint can follow."""
+    items = np.array(list(itertools.product([0, 1, 2], [0, 1], [0, 1])), dtype=float)
+    grades = np.log2(1.0 + 5.0 * np.random.default_rng(265).exponential(size=len(items)) ** 2)
+    free = {"l2": 0.0, "min_samples_leaf": 1, "max_leaf_nodes": 12, "n_estimators": 1, "n_jobs": 1}
+    free |= {"curvature": "majorising", "learning_rate": rate, "monotonic_cst": signs}
+    model = BoostedRanker("dcg", "squared", booster, **free)
+    fell = model.fit(np.tile(items, (10, 1)), np.tile(grades, 10), qid=np.repeat(np.arange(10), len(items)))
+    return fell.certificate_.optimality
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost"])
+def test_constraints_halve_the_rate_that_is_safe(booster):
+    free, bound = one_round(1.0, None, booster), one_round(0.5, [1, 0, 0], booster)
+    assert free.value <= free.first * (1.0 + 1e-6)
+    assert bound.value < bound.first
+    with pytest.warns(ConvergenceWarning, match="training loss rose.*: lower learning_rate or raise l2$"):
+        clipped = one_round(1.0, [1, 0, 0], booster)
+    assert clipped.value > 1.2 * clipped.first
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "catboost"])
+def test_a_loss_that_rose_is_told(booster):
+    wild = {"lift": 0.0, "learning_rate": 3.0, "l2": 0.0, "n_estimators": 4, "min_samples_leaf": 1}
+    model = boosted("softmax", booster, **wild)
+    advice = "majorising" if booster == "lightgbm" else "raise l2$"
+    with pytest.warns(ConvergenceWarning, match=f"training loss rose, from .*{advice}"):
+        model.fit(X, y, qid=qid)
+
+
 # ---------------------------------------------------------------- held-out queries
 
 
@@ -307,7 +339,7 @@ def test_as_many_held_out_rows_as_training_rows(booster):
 
 
 def test_eval_set_mistakes():
-    for wrong in (HELD[0], 3, (X,)):
+    for wrong in (HELD[0], 3, (X,), [HELD, HELD], [cc.RankingData(*HELD)] * 2):
         with pytest.raises(ParameterError, match="eval_set"):
             boosted().fit(X, y, qid=qid, eval_set=wrong)
     with pytest.raises(LabelError, match="undefined on every query of eval_set"):
@@ -382,9 +414,12 @@ def test_unknown_and_missing_categories_are_missing(booster):
         {"size": X[:, 2], "kind": pd.Categorical(np.where(np.arange(len(y)) % 7, kind, None))}
     )
     model = boosted(booster=booster).fit(table, labels, qid=qid)
-    asked = pd.DataFrame({"size": [0.1, 0.1], "kind": pd.Categorical(["violet", None])})
-    unknown, missing = model.predict(asked)
+    asked = pd.DataFrame({"size": [0.1, 0.1, 0.1], "kind": pd.Categorical(["violet", None, "red"])})
+    unknown, missing, _ = model.predict(asked)
     assert unknown == missing
+    with pytest.warns(UserWarning, match="no category of feature 1 was seen by fit: 'violet', say"):
+        model.predict(asked[:2])
+    model.predict(asked[1:2])  # missing, not unknown
     with pytest.raises(ParameterError, match="0 for categorical"):
         boosted(booster=booster, monotonic_cst=[0, 1]).fit(table, labels, qid=qid)
 
@@ -443,9 +478,26 @@ def test_mistakes_about_features():
         boosted(categorical_features=[0]).fit(sparse.csr_matrix(X), y, qid=qid)
     with pytest.raises(ParameterError, match="names 'a', which is text"):
         boosted().fit(table.astype({"a": str}), y, qid=qid)
-    for wrong in ([1, 0], [2, 0, 0, 0]):
+    for wrong in ([1, 0], [2, 0, 0, 0], 1, "up", {1: 1}):
         with pytest.raises(ParameterError, match="monotonic_cst"):
             boosted(monotonic_cst=wrong).fit(X, y, qid=qid)
+    for wrong in (5, [True, False], [1.5]):
+        with pytest.raises(ParameterError, match="categorical_features"):
+            boosted(categorical_features=wrong).fit(X, y, qid=qid)
+    odd = table.assign(e=[(1,) if row % 2 else 3 for row in range(len(y))])
+    with pytest.raises(LabelError, match="cannot be compared"):
+        boosted(categorical_features=["e"]).fit(odd, y, qid=qid)
+    codes = np.column_stack([qid % 3, X])
+    model = boosted(categorical_features=[0]).fit(codes, y, qid=qid)
+    with pytest.raises(ParameterError, match="dense, as that of fit"):
+        model.predict(sparse.csr_matrix(codes))
+
+
+def test_names_and_numbers_of_categories_together():
+    table = pd.DataFrame(X, columns=list("abcd")).assign(kind=pd.Categorical(colours()[0]), code=qid % 3)
+    mask = [False] * 4 + [True] * 2
+    for given_as in (["kind", 5], [5, "kind"], mask, np.array(mask)):
+        assert [*boosted(categorical_features=given_as).fit(table, y, qid=qid).categories_] == [4, 5]
 
 
 # ---------------------------------------------------------------- queries and weights
@@ -490,6 +542,92 @@ def test_rows_and_queries_of_weight_zero(booster):
         boosted(booster=booster).fit(X, y, qid=qid, query_weight=np.zeros(len(y)))
 
 
+def clicks(least, most, n_queries=1500, n_items=6):
+    """Clicks on items of falling visibility and some relevance, inverse propensities, and the right order."""
+    rng, relevance = np.random.default_rng(0), np.linspace(least, most, n_items)
+    places, seen = np.argsort(relevance), np.linspace(1.0, 0.1, n_items)
+    clicked = (rng.random((n_queries, n_items)) < relevance * seen).astype(float).ravel()
+    items, weights = np.tile(np.eye(n_items), (n_queries, 1)), np.tile(1.0 / seen, n_queries)
+    return items, clicked, np.repeat(np.arange(n_queries), n_items), weights, places
+
+
+@each
+@pytest.mark.parametrize("lift", ["auto", 0.0])
+def test_inverse_propensities_are_weighed_before_the_lift(booster, lift):
+    items, clicked, groups, weights, places = clicks(0.9, 0.1)  # a lift of a weight's size would reverse it
+    given = {"lift": lift, "learning_rate": 0.3, "max_leaf_nodes": 6, "n_estimators": 40}
+    model = BoostedRanker("p@3", "softmax", booster, **{**SMALL, **given})
+    model.fit(items, clicked, qid=groups, sample_weight=weights)
+    assert np.argsort(model.predict(np.eye(6))).tolist() == places.tolist()
+    assert "right once weighted" in model.certificate_.paragraph()
+
+
+def test_inverse_propensities_by_loss():
+    """Softmax and pairwise multiply the label; squares are weighed, and forget their weights."""
+    items, clicked, groups, weights, places = clicks(0.3, 0.8)
+    found = {}
+    for loss in ("softmax", "pairwise", "squared"):
+        for lift in (0.0, 0.5):
+            model = BoostedRanker(
+                "p@3", loss, lift=lift, **{**SMALL, "learning_rate": 0.5, "n_estimators": 40}
+            )
+            model.fit(items, clicked, qid=groups, sample_weight=weights)
+            found[loss, lift] = np.argsort(model.predict(np.eye(6))).tolist()
+    assert found["softmax", 0.0] == found["softmax", 0.5] == places.tolist()
+    assert found["pairwise", 0.0] == found["pairwise", 0.5] == places.tolist()
+    assert found["squared", 0.0] == found["squared", 0.5] != places.tolist()
+    assert "An inverse propensity corrects nothing in squared" in model.certificate_.paragraph()
+
+
+@each
+def test_the_unit_of_labels_and_weights_does_not_matter(booster):
+    flat = cc.metric("dcg", convention="gain=linear")
+    model = BoostedRanker(flat, "squared", booster, **SMALL)
+    plain = clone(model).fit(X, y, qid=qid).predict(X)
+    for unit in (2.0**-20, 2.0**20):
+        found = clone(model).fit(X, y * unit, qid=qid).predict(X) / unit
+        np.testing.assert_allclose(found, plain, rtol=1e-3, atol=1e-4)
+    own = 1.0 + qid % 3
+    plain = clone(model).fit(X, y, qid=qid, sample_weight=own).predict(X)
+    for unit in (1e-45, 1e39, 1e200):
+        found = clone(model).fit(X, y, qid=qid, sample_weight=unit * own).predict(X)
+        np.testing.assert_allclose(found, plain, rtol=1e-3, atol=1e-4)
+
+
+@each
+@pytest.mark.parametrize("grade", [60, 140, 900])
+def test_targets_beyond_single_precision_are_refused(booster, grade):
+    large = np.where(y == 3, grade, y)
+    row = int(np.argmax(y == 3))
+    for stopping in (None, 3):
+        with pytest.raises(GradeError, match=rf"row {row} \(query {qid[row]}\).* too large for the single"):
+            BoostedRanker("dcg", booster=booster, early_stopping=stopping, **SMALL).fit(X, large, qid=qid)
+    assert np.isfinite(boosted(booster=booster).fit(X, large, qid=qid).predict(X)).all()  # at most 1, of ndcg
+
+
+def test_smoothing_of_categories_is_in_rows():
+    """Softmax scores do not depend on the unit of targets; so neither may what LightGBM adds to leaves."""
+    kind, labels = colours(as_text=False)
+    flat = cc.metric("dcg", convention="gain=linear")
+    few = {"min_data_per_group": 5}
+    model = BoostedRanker(flat, "softmax", categorical_features=[0], params=few, **SMALL)
+    one, other = (
+        clone(model).fit(kind[:, None], labels * unit, qid=qid).predict(kind[:, None])
+        for unit in (1.0, 2.0**-12)
+    )
+    assert np.ptp(one) > 0.1
+    assert one.tolist() == pytest.approx(other.tolist(), abs=1e-9)
+
+
+def test_queries_that_count_are_held_out():
+    some = np.isin(qid, np.unique(qid)[:4]).astype(float)
+    model = boosted(early_stopping=3, validation_fraction=0.5).fit(X, y, qid=qid, query_weight=some)
+    assert np.isfinite(model.history_).all()
+    only = (qid == qid[0]).astype(float)
+    with pytest.raises(ParameterError, match="of 1 queries that count"):
+        boosted(early_stopping=3).fit(X, y, qid=qid, query_weight=only)
+
+
 # ---------------------------------------------------------------- rounds
 
 
@@ -522,6 +660,62 @@ def test_a_warm_start_takes_no_tree_back(booster):
     model.fit(X, y, qid=qid, eval_set=HELD)
     assert model.n_estimators_ == model.best_iteration_ >= 12
     assert model.n_estimators_ <= len(model.history_)
+
+
+@each
+def test_a_warm_start_is_scored_on_the_rows_held_out_now(booster):
+    model = boosted(booster=booster, warm_start=True, early_stopping=3).fit(
+        X, y, qid=qid, eval_set=(X, y, qid)
+    )
+    first, before = model.n_estimators_, model.score(*HELD[:2], qid=HELD[2])
+    hard = 3 - HELD[1]  # of which the trees so far know nothing
+    asked = model.score(HELD[0], hard, qid=HELD[2])
+    model.set_params(n_estimators=40).fit(X, y, qid=qid, eval_set=(HELD[0], hard, HELD[2]))
+    assert model.history_[first - 1] == pytest.approx(asked) != pytest.approx(before)
+    assert model.best_iteration_ == first + np.argmax(model.history_[first - 1 :])
+    assert model.n_estimators_ == model.best_iteration_
+
+
+def test_a_failed_fit_changes_nothing():
+    codes = np.column_stack([qid % 3, X])
+    model = boosted(categorical_features=[0]).fit(codes, y + (codes[:, 0] == 1), qid=qid)
+    before, known = model.predict(codes), dict(vars(model))
+    for wrong in (codes + 5.0, codes[:, :3]):
+        with pytest.raises(GradeError):
+            model.fit(wrong, -1.0 - y, qid=qid)
+    assert vars(model) == known
+    assert model.predict(codes).tolist() == before.tolist()
+
+
+@each
+def test_the_loss_at_the_end_is_that_of_the_trees_kept(booster):
+    """Also where rounds found no split, and were no trees."""
+    rare = {"subsample": 0.3, "min_samples_leaf": 20, "early_stopping": 30, "n_estimators": 60, "lift": 0.0}
+    model = boosted("softmax", booster, **rare).fit(X, y, qid=qid, eval_set=HELD)
+    loss = Softmax().bind(cc.standardize("ndcg@5", y, qid=qid), Queries.from_ids(qid).offsets)
+    right = loss.value_and_grad(model.predict(X))[0].mean()
+    assert model.certificate_.optimality.value == pytest.approx(right, rel=1e-5)
+
+
+def test_rounds_without_a_split_end_it_unless_rows_are_drawn():
+    told = []
+    few = {"min_samples_leaf": len(y) // 2 + 1, "callback": lambda step: told.append(step.n_trees)}
+    with pytest.warns(UserWarning, match="no split"):
+        boosted(params={"max_bin": 15}, **few).fit(X, y, qid=qid)
+    once = len(told)
+    with pytest.warns(UserWarning, match="no split"):
+        boosted(params={"bagging_fraction": 0.9, "bagging_freq": 1}, **few).fit(X, y, qid=qid)
+    assert once < len(told) - once
+
+
+@each
+def test_what_a_callback_raises_comes_through(booster):
+    def fail(step):
+        if step.n_trees == 2:
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        boosted(booster=booster, callback=fail).fit(X, y, qid=qid, eval_set=HELD)
 
 
 @each
@@ -615,11 +809,11 @@ def test_progress_is_shown(booster, capfd):
 def test_nothing_to_learn(booster):
     with pytest.warns(UserWarning, match="no query has labels that differ"):
         tied = boosted(booster=booster).fit(X, np.ones(len(y)), qid=qid)
-    assert np.ptp(tied.predict(X)) < 1e-9
+    assert np.ptp(tied.predict(X)) < 1e-7
     assert tied.n_informative_ == 0
     with pytest.warns(UserWarning, match="no query has labels that differ"):
         alone = boosted(booster=booster).fit(X, y, qid=np.arange(len(y)))
-    assert np.ptp(alone.predict(X)) < 1e-9
+    assert np.ptp(alone.predict(X)) < 1e-7
     for items in (np.ones_like(X), np.full_like(X, np.nan), sparse.csr_matrix(X.shape)):
         with pytest.warns(UserWarning, match="no split was found"):
             flat = boosted(booster=booster).fit(items, y, qid=qid)
@@ -686,9 +880,24 @@ def test_params_of_the_library_win(booster):
         boosted(booster=booster, params={trees: 5}).fit(X, y, qid=qid)
 
 
-@pytest.mark.parametrize("params", [{"tree_method": "approx"}, {"max_bin": 8}])
+@pytest.mark.parametrize("params", [{"tree_method": "approx"}, {"tree_method": "exact"}, {"max_bin": 8}])
 def test_other_ways_of_xgboost(params):
     assert boosted(booster="xgboost", params=params).fit(X, y, qid=qid, eval_set=HELD).history_[-1] > 0.85
+
+
+@pytest.mark.parametrize(
+    "params", [{"verbose": False}, {"silent": True}, {"subsample": 0.7}, {"bootstrap_type": "Bayesian"}]
+)
+def test_other_ways_of_catboost(params):
+    for share in (1.0, 0.8):
+        model = boosted(booster="catboost", params=params, subsample=share).fit(X, y, qid=qid)
+        assert model.score(X, y, qid=qid) > 0.85
+
+
+@pytest.mark.parametrize("params", [{"num_class": 3}, {"process_type": "update"}])
+def test_what_xgboost_may_not_be_told(params):
+    with pytest.raises(ParameterError, match="without"):
+        boosted(booster="xgboost", params=params).fit(X, y, qid=qid)
 
 
 def test_unknown_params_are_refused():
@@ -707,8 +916,8 @@ def test_unknown_params_are_refused():
         ("max_depth", 0), ("min_samples_leaf", 0), ("l2", -1.0), ("l2", np.nan), ("subsample", 1.1),
         ("colsample", 0.0), ("early_stopping", 0), ("early_stopping", True), ("validation_fraction", 1.0),
         ("curvature", "none"), ("n_jobs", 0), ("random_state", -1), ("callback", 3), ("params", 3),
-        ("lift", -1.0), ("booster", "adaboost"), ("booster", None), ("surrogate", "position_hinge"),
-        ("metric", "comparison_error"),
+        ("lift", -1.0), ("lift", True), ("lift", np.array([1.0, 2.0])), ("booster", "adaboost"),
+        ("booster", None), ("surrogate", "position_hinge"), ("metric", "comparison_error"),
     ],
 )  # fmt: skip
 def test_parameters_out_of_range(name, value):

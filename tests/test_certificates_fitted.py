@@ -659,6 +659,13 @@ def test_weighted_labels_have_no_transfer():
     with pytest.raises(NoRegretBoundError, match="labels counted by sample_weight"):
         weighted.certificate_.regret_bound(0.1)
     assert "right once weighted" in text_of(weighted.certificate_)
+    for name in ("squared", "duchi"):  # which weigh the item's term, not its label
+        other = LinearRanker("dcg", name).fit(
+            GRADES.X, GRADES.y, qid=GRADES.qid, sample_weight=1.0 + GRADES.y
+        )
+        assert other.certificate_.transfer is None
+        assert "labels as they are, and weights that do not depend" in text_of(other.certificate_)
+        assert f"An inverse propensity corrects nothing in {name}" in text_of(other.certificate_)
     heavy = case.fitted(query_weight=1.0 + GRADES.qid % 3).certificate_
     assert heavy.transfer is not None
     assert heavy.sample.mass != plain.certificate_.sample.mass

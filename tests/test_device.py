@@ -1,7 +1,9 @@
 """Linear rankers on a device: the losses, objective and optimum of the compiled kernels; what is refused."""
 
+import contextlib
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -21,7 +23,13 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from concordant.rankers.devices import losses as device_module  # noqa: E402
 from concordant.rankers.devices import training as device_training  # noqa: E402
 from concordant.rankers.devices import transfer as device_transfer  # noqa: E402
-from concordant.rankers.devices.losses import FORMS, device_form, device_loss, torch_device  # noqa: E402
+from concordant.rankers.devices.losses import (  # noqa: E402
+    FORMS,
+    device_form,
+    device_loss,
+    torch_device,
+    working_on,
+)
 from concordant.rankers.training import compiled  # noqa: E402
 from concordant.solvers import lbfgs  # noqa: E402
 from concordant.torch.lists import Lists  # noqa: E402
@@ -263,6 +271,103 @@ def test_single_precision_is_not_spent_on_the_level():
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize("kind", [Duchi(), Squared(centred=False)])
+def test_nor_on_the_mean_where_the_level_counts(kind):
+    far = (X / X.std(axis=0) + 1e6).astype(np.float32)
+    best, there = (
+        LinearRanker("ndcg@5", kind, alpha=1e-3, tol=tol, device=where).fit(far, y, qid=qid)
+        for where, tol in ((None, 1e-12), ("cpu", 1e-6))
+    )
+    assert there.solution_.converged
+    assert there.solution_.value == pytest.approx(best.solution_.value, rel=1e-5)
+    objective = LinearRanker("ndcg@5", kind).problem((cc.metric("ndcg@5"), kind), far, y, qid).objective(1e-3)
+    true, _ = objective.value_and_grad(there.coef_ * best.scale_)
+    assert true == pytest.approx(best.solution_.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-42, 1e-30, 1e30, 1e37])
+@pytest.mark.parametrize("kind", [Softmax(), Pairwise(), Squared(), Duchi()])
+def test_single_precision_is_not_left(kind, size):
+    rows = (X / np.abs(X).max(axis=0) * size).astype(np.float32)
+    for fit_scale in (True, False):
+        alpha = 1e-3 if fit_scale else 1e-3 * size**2
+        here, there = (
+            LinearRanker("ndcg@5", kind, alpha, fit_scale=fit_scale, device=where).fit(rows, y, qid=qid)
+            for where in (None, "cpu")
+        )
+        assert there.solution_.converged
+        assert there.solution_.value == pytest.approx(here.solution_.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1e-45, 1e-30, 1e12, 1e15])
+@pytest.mark.parametrize("kind", [Softmax(), Pairwise()])
+def test_targets_of_any_size_are_held(kind, size):
+    for dtype in (np.float32, np.float64):
+        there, plain = (
+            LinearRanker("dcg@5[gain=linear]", kind, 0.1 * unit, device="cpu").fit(
+                X.astype(dtype), y * unit, qid=qid
+            )
+            for unit in (size, 1.0)
+        )
+        assert there.solution_.converged
+        assert there.solution_.value == pytest.approx(plain.solution_.value * size, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [(Squared(), 1e25), (Squared(centred=False), 1e38), (Duchi(), 1e150)]
+)
+def test_targets_beyond_single_precision_are_refused(kind, size):
+    with pytest.raises(NonFiniteError, match="give X as float64"):
+        LinearRanker("dcg@5[gain=linear]", kind, device="cpu").fit(X.astype(np.float32), y * size, qid=qid)
+
+
+def test_autocast_does_not_reach_the_objective():
+    rows = X.astype(np.float32)
+    plain = LinearRanker("ndcg@5", device="cpu").fit(rows, y, qid=qid)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model = LinearRanker("ndcg@5", device="cpu").fit(rows, y, qid=qid)
+        assert torch.is_autocast_enabled("cpu")
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+
+
+def test_kernels_start_on_the_named_device(monkeypatch):
+    entered = []
+
+    class Guard:
+        def __init__(self, device):
+            self.device = device
+
+        def __enter__(self):
+            entered.append(self.device)
+
+        def __exit__(self, *_):
+            entered.append("left")
+
+    monkeypatch.setattr(torch.cuda, "device", Guard)
+    with working_on(torch.device("cuda:1")):
+        assert entered == [torch.device("cuda:1")]
+    with working_on(torch.device("cpu")):
+        assert entered[1:] == ["left"]
+    reached, toy = [], Toy("softmax")
+    objective = toy.there().objective(0.1)
+    monkeypatch.setattr("concordant.rankers.devices.objective.working_on", recording(reached))
+    objective.value_and_grad(np.zeros(4))
+    objective.at_rest()
+    objective.taken(np.arange(2))
+    objective.curvatures(np.random.default_rng(0))
+    assert reached == [torch.device("cpu")] * 4
+
+
+def recording(reached):
+    """Give a stand-in for `working_on` that notes the device."""
+
+    def stand_in(device):
+        reached.append(device)
+        return contextlib.nullcontext()
+
+    return stand_in
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_cuda)])
 def test_features_may_be_a_tensor(device):
     expected = LinearRanker("ndcg@5", device=device).fit(X, y, qid=qid)
@@ -280,13 +385,20 @@ def test_features_may_be_a_tensor(device):
     assert score == expected.score(X, y, qid=qid) > 0.5
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float16, torch.float32, torch.float64])
+KINDS_OF_NUMBERS = [torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+@pytest.mark.parametrize("dtype", KINDS_OF_NUMBERS)
 def test_tensors_of_any_numbers_are_read(dtype):
     rows = torch.tensor(np.round(X[:, :2])).to(dtype)
     model = LinearRanker("ndcg@5", device=torch.device("cpu")).fit(rows, y, qid=qid)
     wide = np.float64 if dtype in (torch.int64, torch.float64) else np.float32
-    again = LinearRanker("ndcg@5", device="cpu").fit(rows.numpy().astype(wide), y, qid=qid)
+    plain = rows.double().numpy().astype(wide)
+    again = LinearRanker("ndcg@5", device="cpu").fit(plain, y, qid=qid)
     np.testing.assert_array_equal(model.coef_, again.coef_)
+    np.testing.assert_array_equal(model.predict(rows), again.predict(plain))
+    here = LinearRanker("ndcg@5").fit(rows, torch.tensor(y).to(dtype), qid=qid)
+    np.testing.assert_array_equal(here.coef_, LinearRanker("ndcg@5").fit(plain, y, qid=qid).coef_)
 
 
 def test_without_a_device_a_tensor_is_an_array():
@@ -409,6 +521,39 @@ def test_differences_beyond_single_precision_are_refused():
     rows = np.where(np.arange(len(y))[:, None] % 2, 3e38, -3e38).astype(np.float32)
     with pytest.raises(NonFiniteError, match="give it as float64"):
         LinearRanker(device="cpu").fit(rows, y)
+
+
+def hollow():
+    """Tensors that do not hold one number after the other."""
+    rows = torch.tensor(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch: compressed rows and nested tensors are prototypes
+        return {
+            "sparse_coo": rows.to_sparse(),
+            "sparse_csr": rows.to_sparse_csr(),
+            "meta": rows.to("meta"),
+            "nested": torch.nested.as_nested_tensor([rows[:3], rows[3:]]),
+        }
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize(("kind", "rows"), hollow().items())
+def test_tensors_without_numbers_of_their_own_are_refused(device, kind, rows):
+    with pytest.raises(ParameterError, match=kind):
+        LinearRanker(device=device).fit(rows, y, qid=qid)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("fit_scale", [True, False])
+def test_squares_beyond_doubles_are_refused(device, fit_scale):
+    plain = X / np.abs(X).max(axis=0)
+    constant = np.column_stack([plain[:, :3], np.full(len(y), 1e200)])
+    for rows in (plain * 1e160, plain * 1e306, constant):
+        with pytest.raises(NonFiniteError, match="rescale X"):
+            LinearRanker(device=device, fit_scale=fit_scale).fit(rows, y, qid=qid)
+    if device is None:
+        with pytest.raises(NonFiniteError, match="feature 3"):
+            LinearRanker(fit_scale=fit_scale).fit(sparse.csr_array(constant), y, qid=qid)
 
 
 def test_labels_are_checked_as_ever():

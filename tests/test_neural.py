@@ -8,6 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -34,6 +37,7 @@ from concordant.exceptions import (
     LengthMismatchError,
     MissingExtraError,
     ModelFileError,
+    NonFiniteError,
     ParameterError,
     ShapeError,
     UnknownNameError,
@@ -48,14 +52,8 @@ from concordant.rankers.networks.graph import Recording, filled_offsets  # noqa:
 from concordant.rankers.networks.scores import mean_loss  # noqa: E402
 from concordant.rankers.networks.training import Course, Trainer  # noqa: E402
 from concordant.rankers.neural import NeuralRanker  # noqa: E402
-from concordant.scorers.neural import (  # noqa: E402
-    Log1p,
-    NeuralScorer,
-    Quantile,
-    Standard,
-    fitted_transforms,
-    whole_queries,
-)
+from concordant.scorers.neural import Dropout, NeuralScorer, whole_queries  # noqa: E402
+from concordant.scorers.neural_transforms import Log1p, Quantile, Standard, fitted_transforms  # noqa: E402
 from concordant.supervision.data import RankingData  # noqa: E402
 from concordant.surrogates import Pairwise, PlackettLuce, Softmax, Squared  # noqa: E402
 
@@ -104,10 +102,10 @@ def quantile(rows, others):
 
 
 def standard(rows, others):
-    spread = rows.std(axis=0)
-    constant = spread <= 1e-7 * np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny)
-    scale = np.where(constant, np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny), spread)
-    return (others - rows.mean(axis=0)) / scale
+    constant = (rows == rows[0]).all(axis=0)
+    shifted = rows - rows[0]
+    spread = np.where(constant, 1.0, shifted.std(axis=0))
+    return np.where(constant, 0.0, (others - rows[0] - shifted.mean(axis=0)) / spread)
 
 
 @settings(max_examples=25)
@@ -131,9 +129,9 @@ def test_quantiles_of_many_rows_are_scikit_learns():
 
 
 @settings(max_examples=25)
-@given(rows=tables)
-def test_standard_has_mean_0_and_deviation_1(rows):
-    check_transform_is(Standard, standard, rows, rows)
+@given(rows=tables, others=tables)
+def test_standard_has_mean_0_and_deviation_1(rows, others):
+    check_transform_is(Standard, standard, rows, np.where((rows == rows[0]).all(axis=0), others[:1], rows))
 
 
 def test_standard_is_not_fooled_by_rounding_or_size():
@@ -141,6 +139,18 @@ def test_standard_is_not_fooled_by_rounding_or_size():
     got = Standard.fitted(rows)(torch.tensor(rows)).numpy()
     np.testing.assert_allclose(got[:, 0], 0.0, atol=1e-9)
     np.testing.assert_allclose(got[:, 1:].std(axis=0), 1.0)
+
+
+def test_the_type_of_the_features_says_what_is_rounding():
+    rng = np.random.default_rng(0)
+    times = 1.7e9 + 1000.0 * rng.normal(size=(400, 1))
+    for names in (("standard",), ("log1p", "standard")):
+        for rows in (times, times.astype(np.float32)):
+            got = fitted_transforms(names, rows)(torch.tensor(rows).double()).numpy()
+            assert np.corrcoef(got[:, 0], times[:, 0])[0, 1] > 0.99
+    constant = (0.1 * (1.0 + 3e-8 * rng.normal(size=(400, 1)))).astype(np.float32)
+    assert np.ptp(constant) > 0
+    assert not fitted_transforms(("standard",), constant)(torch.tensor(constant).double()).any()
 
 
 def test_the_check_tells_transforms_apart():
@@ -404,6 +414,32 @@ def test_weights_of_queries_and_rows():
     )
 
 
+@pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning")
+@pytest.mark.parametrize("surrogate", ["softmax", "pairwise", "squared", "position_hinge"])
+@pytest.mark.parametrize("weight", [1e-9, 1e30])
+def test_the_unit_of_weights_does_not_matter(surrogate, weight):
+    own = QUICK | {"metric": "ndcg@3", "surrogate": surrogate, "learning_rate": 0.01, "early_stopping": None}
+    plain = NeuralRanker(**own).fit(X, y, qid=qid)
+    scaled = NeuralRanker(**own).fit(X, y, qid=qid, sample_weight=np.full(len(y), weight))
+    np.testing.assert_allclose(scaled.predict(X), plain.predict(X), atol=1e-5)
+    told, known = scaled.certificate_.optimality, plain.certificate_.optimality
+    assert [told.first / weight, told.value / weight] == pytest.approx([known.first, known.value], rel=1e-4)
+    losses = np.array(scaled.history_["loss"]) / weight
+    np.testing.assert_allclose(losses, plain.history_["loss"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("surrogate", ["softmax", "pairwise"])
+def test_the_unit_of_targets_does_not_matter(surrogate):
+    """Gains 2^grade - 1 up to 2^200, far beyond float32."""
+    own = QUICK | {"metric": "dcg@5", "surrogate": surrogate, "learning_rate": 0.02, "max_epochs": 20}
+    grades = np.digitize(X[:, 0], [0.0, 1.0]) * 100
+    model = NeuralRanker(**own, early_stopping=None).fit(X, grades, qid=qid)
+    assert np.isfinite(model.history_["loss"]).all()
+    assert model.certificate_.optimality.value < 0.8 * model.certificate_.optimality.first
+    low = cc.metric("ndcg@5")
+    assert low(grades, model.predict(X), qid=qid) > low(grades, np.zeros(len(y)), qid=qid) + 0.2
+
+
 def test_single_items_and_empty_queries():
     sizes = Queries.from_ids(qid).sizes
     assert (sizes == 1).any()
@@ -448,6 +484,25 @@ def test_labels_of_other_kinds():
 # ---------------------------------------------------------------- early stopping
 
 
+def test_the_certificate_begins_with_the_first_weights():
+    model = NeuralRanker(**QUICK, early_stopping=None, dropout=0.0).fit(X, y, qid=qid)
+    told = model.certificate_.optimality
+    one_batch = clone(model).set_params(batch_rows=10**30).fit(X, y, qid=qid)
+    assert told.first == pytest.approx(one_batch.history_["loss"][0], rel=1e-5)  # of an epoch of one step
+    assert (told.stopped_by, told.chosen) == ("limit", False)
+
+
+def test_the_certificate_says_what_was_chosen(tmp_path):
+    own = QUICK | {"callback": lambda news: news.epoch == 2}
+    whole = NeuralRanker(**own).fit(X, y, qid=qid)
+    assert "chosen on validation queries; the callback ended the work" in " ".join(
+        str(whole.certificate_).split()
+    )
+    NeuralRanker(**QUICK | {"max_epochs": 1}, checkpoint=tmp_path).fit(X, y, qid=qid)
+    resumed = NeuralRanker(**own, checkpoint=tmp_path).fit(X, y, qid=qid)
+    assert resumed.certificate_.optimality == whole.certificate_.optimality
+
+
 def held(seed=9):
     X, y, qid = drawn(n_queries=20, seed=seed)
     return X, y, qid
@@ -488,9 +543,46 @@ def test_queries_are_held_out_whole():
     assert NeuralRanker(**QUICK).fit(X, y, qid=qid, eval_set=data).n_queries_ == 30
 
 
+def test_evaluation_rows_of_one_query():
+    one = NeuralRanker(**QUICK).fit(X, y, qid=qid, eval_set=(X, y))
+    other = NeuralRanker(**QUICK).fit(X, y, qid=qid, eval_set=(X, y, np.zeros(len(y))))
+    assert one.history_ == other.history_
+
+
+def test_a_share_below_one_query_holds_none_out():
+    first = qid < np.unique(qid)[6]
+    model = NeuralRanker(**QUICK, validation_fraction=0.1).fit(X[first], y[first], qid=qid[first])
+    assert (model.n_queries_, list(model.history_)) == (6, ["loss"])
+    exact = NeuralRanker(**QUICK, validation_fraction=0.3).fit(X, y, qid=qid)  # 0.3 * 30 is below 9
+    assert exact.n_queries_ == 21
+
+
+def test_nothing_left_to_train_on_warns():
+    grades = np.where(qid == qid[np.flatnonzero(np.diff(y) * (np.diff(qid) == 0))[0]], y, 0)
+    with pytest.warns(UserWarning, match="no query is held out: without 29 of 30") as caught:
+        model = NeuralRanker(**QUICK, validation_fraction=0.99).fit(X, grades, qid=qid)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert (model.n_queries_, list(model.history_)) == (30, ["loss"])
+
+
+def test_validation_features_beyond_single_precision():
+    rows, far = held(), held()[0].copy()
+    far[3, 1] = 1e200
+    with pytest.raises(NonFiniteError, match="is inf at row 3 of eval_set"):
+        NeuralRanker(**QUICK, transforms="standard").fit(X, y, qid=qid, eval_set=(far, *rows[1:]))
+
+
+def test_no_finite_score_warns(monkeypatch):
+    monkeypatch.setattr("concordant.rankers.networks.start.validation", lambda *_: lambda: -np.inf)
+    with pytest.warns(ConvergenceWarning, match="in 3 epochs no score on the validation queries") as caught:
+        model = NeuralRanker(**QUICK).fit(X, y, qid=qid)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert model.best_epoch_ == 0
+
+
 def test_evaluation_rows_that_are_wrong():
     for rows, error, says in (
-        ((X, y), ParameterError, "eval_set='tuple'"),
+        ((X,), ParameterError, "eval_set='tuple'"),
         ((X[:, :3], y, qid), ValueError, "3 features"),
         ((X, y[:-1], qid), LengthMismatchError, "y has"),
         ((X, -1.0 * y, qid), GradeError, "negative"),
@@ -644,10 +736,41 @@ def test_killed_while_writing(tmp_path, monkeypatch):
         raise OSError("no space")
 
     monkeypatch.setattr("pathlib.Path.replace", broken)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(ModelFileError, match="no space"):
         NeuralRanker(checkpoint=folder, **LONG).fit(X, y, qid=qid)
     assert (folder / "checkpoint.npz").read_bytes() == before
     assert [path.name for path in folder.iterdir()] == ["checkpoint.npz"]
+
+
+def test_folders_that_cannot_be_written_to(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr("concordant.rankers.networks.start.trainer_of", None)  # would be the first work
+    for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        with pytest.raises(ModelFileError, match="cannot be made or written to"):
+            NeuralRanker(checkpoint=folder, **QUICK).fit(X, y, qid=qid)
+    (tmp_path / "checkpoint.npz").mkdir()
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        NeuralRanker(checkpoint=tmp_path, **QUICK).fit(X, y, qid=qid)
+
+
+def test_a_folder_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    NeuralRanker(checkpoint="~/kept", **QUICK).fit(X, y, qid=qid)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_one_training_in_other_words(tmp_path):
+    own = {"hidden": (8,), "max_epochs": 2, "weight_decay": 0.0, "transforms": (), "device": "cpu"}
+    names = np.array([f"q{q}" for q in qid])
+    first = NeuralRanker(**own, checkpoint=tmp_path).fit(X, y, qid=names, eval_set=(X, y, names))
+    same_words = {"hidden": [np.int64(8)], "weight_decay": 0, "transforms": None, "early_stopping": None}
+    rows = X, cc.Grades(y), names.astype(object)
+    again = NeuralRanker(**own | same_words, checkpoint=tmp_path)
+    again.fit(X, cc.Grades(y), qid=names.astype(object), eval_set=rows)
+    assert same(again, first)
+    with pytest.raises(ModelFileError, match="other data"):
+        again.fit(X, y, qid=names, eval_set=(X, y[::-1], names))
 
 
 def changed(path, edit):
@@ -712,12 +835,12 @@ OTHER = {
     "labels": ({}, {"y": np.where(np.arange(len(y)) == 3, 1 + y, y)}, "other data"),
     "queries": ({}, {"qid": np.r_[qid[:-1], qid[-1] + 1]}, "other data"),
     "weights": ({}, {"sample_weight": 1.0 + y}, "other data"),
-    "validation": ({}, {"eval_set": (X, y, qid)}, "other data"),
+    "validation": ({}, {"eval_set": (X, y, qid)}, "validation_fraction=0.1, not None (eval_set)"),
     "hidden": ({"hidden": (5,)}, {}, "hidden=(4,), not (5,)"),
     "metric": ({"metric": "ndcg@3"}, {}, "metric=ndcg@10, not ndcg@3"),
     "loss": ({"surrogate": "pairwise"}, {}, "surrogate=Softmax()"),
     "seed": ({"random_state": 3}, {}, "random_state=0, not 3"),
-    "no validation": ({"early_stopping": None}, {}, "validation_fraction=0.1, not None"),
+    "no validation": ({"early_stopping": None}, {}, "not None (early_stopping=None)"),
 }
 
 
@@ -778,16 +901,36 @@ def test_a_warm_start_begins_with_the_last_weights():
     assert model.history_["loss"][0] < first
     with pytest.raises(ParameterError, match="warm_start"):
         model.set_params(hidden=(5,)).fit(X, y, qid=qid)
-    with pytest.raises(ParameterError, match="warm_start"):
+    with pytest.raises(ValueError, match="3 features, but NeuralRanker is expecting 4"):
         model.set_params(hidden=(4,)).fit(X[:, :3], y, qid=qid)
+    assert model.predict(X).shape == y.shape  # refused as a whole
+
+
+def test_a_warm_start_is_not_made_worse(tmp_path):
+    rows = held()
+    model = NeuralRanker(
+        "ndcg@3", hidden=(8,), max_epochs=20, learning_rate=0.03, warm_start=True, device="cpu"
+    )
+    model.fit(X, y, qid=qid, eval_set=rows)
+    good = model.score(rows[0], rows[1], qid=rows[2])
+    weights = model.predict(X).tolist()
+    wrong = {"learning_rate": 0.5, "max_epochs": 2, "checkpoint": tmp_path}
+    last = pickle.dumps(model)
+    for _ in range(2):  # the second time from the checkpoint
+        model = pickle.loads(last).set_params(**wrong).fit(X, 3 - y, qid=qid, eval_set=rows)  # noqa: S301
+        assert model.score(rows[0], rows[1], qid=rows[2]) == good
+        assert (model.best_epoch_, model.predict(X).tolist()) == (0, weights)
+        assert max(model.history_["score"]) <= good
 
 
 def test_a_warm_start_is_part_of_a_checkpoint(tmp_path):
-    model = NeuralRanker(warm_start=True, **QUICK).fit(X, y, qid=qid)
+    model = NeuralRanker(warm_start=True, early_stopping=None, **QUICK).fit(X, y, qid=qid)
     other = clone(model).set_params(random_state=5).fit(X, y, qid=qid).set_params(random_state=0)
     model.set_params(checkpoint=tmp_path).fit(X, y, qid=qid)
-    with pytest.raises(ModelFileError, match="other data"):
+    with pytest.raises(ModelFileError, match="began with other weights than this warm start"):
         other.set_params(checkpoint=tmp_path).fit(X, y, qid=qid)
+    with pytest.raises(ModelFileError, match="continued in a new folder"):
+        model.fit(X, y, qid=qid)
 
 
 # ---------------------------------------------------------------- scikit-learn
@@ -861,7 +1004,7 @@ def test_float32_and_read_only_features():
 
 
 def test_sparse_features_that_are_too_many(monkeypatch):
-    monkeypatch.setattr(neural_module, "MOST_BYTES", 4 * X.size - 1)
+    monkeypatch.setattr("concordant.rankers.neural_model.MOST_BYTES", 4 * X.size - 1)
     with pytest.raises(ShapeError, match="a network needs dense features"):
         NeuralRanker(**QUICK).fit(sparse.csr_array(X), y, qid=qid)
     assert NeuralRanker(**QUICK).fit(X, y, qid=qid)
@@ -891,6 +1034,112 @@ def test_bfloat16():
     assert same(NeuralRanker(amp="auto", **QUICK).fit(X, y, qid=qid), plain)  # on a CPU
 
 
+def test_dropout_keeps_the_mean_and_draws_from_its_generator():
+    layer, ones = Dropout(0.25), torch.ones(4000)
+    before = torch.get_rng_state()
+    first, second = (layer(ones, torch.Generator().manual_seed(1)) for _ in range(2))
+    assert torch.equal(first, second)
+    assert sorted(first.unique().tolist()) == pytest.approx([0.0, 4 / 3])
+    assert float(first.mean()) == pytest.approx(1.0, abs=0.05)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert layer.eval()(ones) is ones
+
+
+def test_fits_in_threads_are_those_of_one(monkeypatch):
+    """Step by step, so that generators that both drew from would be shared out between them."""
+    alone = [NeuralRanker(**QUICK, dropout=0.5, random_state=seed).fit(X, y, qid=qid) for seed in (0, 1)]
+    meet, real = threading.Barrier(2, timeout=30), Trainer.step
+
+    def step(*given):
+        meet.wait()
+        return real(*given)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    before = torch.get_rng_state()
+    with ThreadPoolExecutor(2) as pool:
+        both = list(
+            pool.map(
+                lambda seed: NeuralRanker(**QUICK, dropout=0.5, random_state=seed).fit(X, y, qid=qid), (0, 1)
+            )
+        )
+    assert all(map(same, both, alone))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_fit_on_the_cpu_leaves_the_generators_of_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", None)
+    monkeypatch.setattr(torch, "manual_seed", None)
+    assert NeuralRanker(**QUICK, dropout=0.5).fit(X, y, qid=qid)
+
+
+@contextmanager
+def default(kind, value, before):
+    getattr(torch, f"set_default_{kind}")(value)
+    try:
+        yield
+    finally:
+        getattr(torch, f"set_default_{kind}")(before)
+
+
+SETTINGS = {
+    "dtype": lambda: default("dtype", torch.float64, torch.float32),
+    "device": lambda: default("device", "meta", None),
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+}
+
+
+@pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning")
+@pytest.mark.parametrize(
+    ("name", "surrogate"),
+    [*((name, "softmax") for name in SETTINGS), ("dtype", "plackett_luce"), ("device", "plackett_luce")],
+)
+def test_settings_of_torch_do_not_matter(name, surrogate, tmp_path):
+    own = QUICK | {"context": True, "transforms": ("log1p", "quantile", "standard")}
+    rows = X, y, qid
+    if surrogate == "plackett_luce":
+        orders = cc.synthetic.permutations(n_queries=12, n_items=5, seed=0)
+        rows, own = (orders.X, orders.y, orders.qid), own | {"metric": "zero_one", "surrogate": surrogate}
+    plain = NeuralRanker(**own).fit(*rows[:2], qid=rows[2])
+    scores = plain.predict(rows[0], qid=rows[2])
+    with SETTINGS[name]():
+        NeuralRanker(**own | {"max_epochs": 1}, checkpoint=tmp_path).fit(*rows[:2], qid=rows[2])
+        model = NeuralRanker(**own, checkpoint=tmp_path).fit(*rows[:2], qid=rows[2])
+        assert model.predict(rows[0], qid=rows[2]).tolist() == scores.tolist()
+    assert same(model, plain)
+    assert model.fit(*rows[:2], qid=rows[2])  # nothing of the settings stays in the model
+
+
+@pytest.mark.parametrize("device", ["cuda:3", "cuda", torch.device("cuda", 7), 5])
+def test_predictions_without_the_gpu_of_the_fit(device, uninterrupted, monkeypatch):
+    model = pickle.loads(pickle.dumps(uninterrupted))  # noqa: S301
+    scores = model.predict(X)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert model.set_params(device=device).predict(X).tolist() == scores.tolist()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert model.predict(X).tolist() == scores.tolist()
+    for wrong in ("abacus", "cuda:x", None, "meta"):
+        with pytest.raises(ParameterError, match="'auto', 'cpu', 'cuda' or 'cuda:0'"):
+            model.set_params(device=wrong).predict(X)
+
+
+def test_tensors():
+    plain = NeuralRanker(**QUICK).fit(X, y, qid=qid, query_weight=1.0 + qid % 2)
+    rows = torch.tensor(X, requires_grad=True)
+    model = NeuralRanker(**QUICK).fit(
+        rows, torch.tensor(y), qid=torch.tensor(qid), query_weight=torch.tensor(1.0 + qid % 2)
+    )
+    assert same(model, plain)
+    assert model.predict(rows).tolist() == plain.predict(X).tolist()
+    assert model.rank(rows, qid=torch.tensor(qid)).tolist() == plain.rank(X, qid=qid).tolist()
+    half, grades = rows.to(torch.bfloat16), torch.tensor(y).to(torch.bfloat16)
+    model = NeuralRanker(**QUICK).fit(half, grades, qid=torch.tensor(qid), eval_set=(half, grades, qid))
+    rounded = half.detach().float().numpy()
+    assert same(model, NeuralRanker(**QUICK).fit(rounded, y, qid=qid, eval_set=(rounded, y, qid)))
+
+
 def test_data_that_do_not_fit_on_the_device(monkeypatch):
     """As on a GPU that is too small: inputs stay in the host's memory."""
     plain = NeuralRanker(**QUICK).fit(X, y, qid=qid)
@@ -917,7 +1166,9 @@ BAD = {
     "validation_fraction": ({"validation_fraction": 1}, ParameterError, "< 1"),
     "amp": ({"amp": "bf16"}, ParameterError, "True or False or 'auto'"),
     "device": ({"device": "abacus"}, ParameterError, "device='abacus'"),
+    "no device": ({"device": None}, ParameterError, "must be 'auto', 'cpu'"),
     "checkpoint": ({"checkpoint": 3}, ParameterError, "a folder"),
+    "no checkpoint": ({"checkpoint": ""}, ParameterError, "a folder"),
     "callback": ({"callback": "print"}, ParameterError, "callback"),
     "random_state": ({"random_state": -1}, ParameterError, "random_state=-1"),
     "metric": ({"metric": "ndgc"}, UnknownNameError, "Did you mean 'ndcg'"),
@@ -962,6 +1213,34 @@ def test_bad_rows_are_named_before_any_work(name, monkeypatch):
     monkeypatch.setattr("concordant.rankers.networks.start.trainer_of", None)
     with pytest.raises(error, match=re.escape(says)):
         NeuralRanker().fit(rows.pop("X"), rows.pop("y"), **rows)
+
+
+def test_constant_features_stay_0_in_predictions():
+    flat = X.copy()
+    flat[:, 3] = 0.0
+    other = flat.copy()
+    other[:, 3] = 1.0
+    model = NeuralRanker(**QUICK).fit(flat, y, qid=qid, eval_set=(other, y, qid))
+    assert model.best_epoch_ > 0
+    assert model.predict(other).tolist() == model.predict(flat).tolist()
+
+
+def test_a_feature_that_the_sample_does_not_show(monkeypatch):
+    monkeypatch.setattr("concordant.rankers.networks.start.FITTED_ROWS", 20)
+    rare = np.column_stack([X, np.zeros(len(X))])
+    rare[[3, 40], -1] = 1.0, 7.0
+    for rows in (rare, sparse.csr_array(rare)):
+        model = NeuralRanker(**QUICK).fit(rows, y, qid=qid)
+        spread = model.scorer_.transforms[1].spread[-1]
+        assert 0.1 < float(spread) < 1.0  # of log(1 + 7), once in 21 rows
+
+
+def test_predictions_are_numbers():
+    far = X[:8].copy()
+    far[0], far[1, :2], far[1, 2:], far[2] = 1e300, 1e300, -1e300, -1e300
+    for context in (False, True):
+        model = NeuralRanker(**QUICK, context=context, transforms="standard").fit(1e-10 * X, y, qid=qid)
+        assert np.isfinite(model.predict(far)).all()
 
 
 def test_features_beyond_single_precision():

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 
 import concordant as cc
 from concordant import GuaranteeWarning
@@ -84,6 +85,32 @@ def test_targets_are_lifted_by_a_share_of_the_highest():
     np.testing.assert_allclose(told, right, rtol=2e-6, atol=1e-6)
     with pytest.raises(ParameterError, match="lift"):
         cc.objectives.xgboost("ndcg", lift=-1.0)
+
+
+def test_labels_are_weighed_before_they_are_lifted():
+    X, y, sizes, _ = drawn()
+    own = np.random.default_rng(3).uniform(0.2, 3.0, len(y))
+    qid, scores = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(1).normal(size=len(y))
+    means = np.bincount(qid, own) / sizes
+    targets = cc.standardize("ndcg", y, qid=qid) * own / means.mean()
+    highest = np.array([targets[qid == q].max() for q in qid])
+    for loss in (Softmax(), Pairwise()):
+        right = loss(scores, targets + 0.5 * highest, qid=qid)[1]
+        data = lgb.Dataset(X, label=y, group=sizes, weight=own).construct()
+        told = cc.objectives.lightgbm("ndcg", loss, lift=0.5)(scores, data)[0]
+        np.testing.assert_allclose(told, right, rtol=1e-5, atol=1e-5)
+
+
+def test_parts_of_a_dataset_have_whole_queries():
+    X, y, sizes, _ = drawn(30)
+    qid, objective = np.repeat(np.arange(len(sizes)), sizes), cc.objectives.lightgbm("ndcg@5")
+    settings = {**LIGHT, "objective": objective, "metric": "None"}
+    for way in ({"stratified": False}, {"stratified": False, "shuffle": False}):
+        with pytest.raises(LabelError, match=r"is cut: \d+ of its \d+ rows.*\n.*GroupKFold"):
+            lgb.cv(settings, lgb.Dataset(X, label=y, group=sizes), 2, nfold=3, feval=objective.metric, **way)
+    whole = GroupKFold(3).split(X, y, qid)
+    found = lgb.cv(settings, lgb.Dataset(X, label=y, group=sizes), 2, folds=whole, feval=objective.metric)
+    assert found["valid ndcg@5-mean"][-1] > 0.5
 
 
 def test_weights_have_no_unit():
@@ -273,6 +300,8 @@ def test_mistakes_are_named():
         objective(y, scores, -np.ones(len(y)), sizes)
     with pytest.raises(GradeError, match="is negative"):
         objective(y - 5, scores, None, sizes)
+    with pytest.raises(GradeError, match="too large for the single precision"):
+        cc.objectives.lightgbm("dcg")(y * 100, scores, None, sizes)
     with pytest.raises(UnknownNameError, match="unknown metric"):
         cc.objectives.lightgbm("nddcg")
     with pytest.raises(ParameterError, match="curvature"):

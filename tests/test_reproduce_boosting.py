@@ -4,6 +4,7 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,8 +14,17 @@ import concordant as cc
 from concordant import synthetic
 from concordant.cli import app
 from concordant.evaluation.reproduction import boosting, boosting_results, boosting_runs, boosting_trees
-from concordant.evaluation.reproduction.boosting_methods import LIBRARIES, PEERS, Boosted, Linear, Peer
-from concordant.evaluation.reproduction.boosting_results import BASE, DEFAULT, Choice, interval
+from concordant.evaluation.reproduction.boosting_contrasts import interval
+from concordant.evaluation.reproduction.boosting_methods import (
+    LIBRARIES,
+    PEERS,
+    SURROGATES,
+    Boosted,
+    Linear,
+    Peer,
+    default_of,
+)
+from concordant.evaluation.reproduction.boosting_results import BASE, CHOSEN, DEFAULT, Choice, default_row
 from concordant.evaluation.reproduction.boosting_runs import METRICS, Run, Spot
 from concordant.evaluation.reproduction.boosting_trees import Parts, Plan, Shape
 from concordant.exceptions import (
@@ -152,6 +162,28 @@ def test_where_no_more_trees_can_be_grown_scores_stay(second):
         assert (np.ptp(scores, axis=1) == 0.0).all()
 
 
+def test_each_library_keeps_its_own_regularisation(second):
+    """As the documentation of the study says."""
+    told = {peer: peer.trained(second.train, Shape(7), Plan(1, 1)) for peer in PEERS}
+    for peer, model in told.items():
+        if peer.library == "lightgbm":
+            assert {"[lambda_l2: 0]", "[bagging_fraction: 1]"} <= set(model.model_to_string().splitlines())
+        elif peer.library == "xgboost":
+            booster = json.loads(model.save_config())["learner"]["gradient_booster"]["tree_train_param"]
+            assert (booster["lambda"], booster["min_child_weight"], booster["subsample"]) == ("1", "1", "1")
+        else:
+            own = model.get_all_params()
+            assert own["l2_leaf_reg"] == pytest.approx(0.0 if peer.objective == "YetiRank" else 3.0)
+            assert (own["bootstrap_type"], own["subsample"]) == ("MVS", pytest.approx(0.8))
+            assert (own["random_strength"], own["min_data_in_leaf"]) == (1, 1)
+            steps = ("Gradient", 100) if peer.objective == "QuerySoftMax" else ("Newton", 1)
+            assert (own["leaf_estimation_method"], own["leaf_estimation_iterations"]) == steps
+    ours = Boosted("ap", "softmax", "catboost").trained(second.train, Shape(7), Plan(1, 1)).get_all_params()
+    assert (ours["bootstrap_type"], ours["random_strength"]) == ("No", 1)
+    assert (ours["leaf_estimation_method"], ours["leaf_estimation_iterations"]) == ("Newton", 1)
+    assert cc.BoostedRanker("ap").l2 == 1.0
+
+
 def test_rows_of_a_query_are_adjacent_and_ids_ascend():
     qid = np.array([5, 2, 5, 2, 9])
     data = cc.supervision.data.RankingData(np.arange(5.0)[:, None], np.arange(5.0), qid)
@@ -182,7 +214,8 @@ def test_choices_are_the_best_on_validation(study):
             for row in rows:
                 for fold, choice in zip(one.folds, one.chosen[metric][row.name], strict=True):
                     runs = [run for name in row.methods for run in one.runs[name, fold]]
-                    assert len(runs) == len(row.methods) * (1 if "Linear" in row.name else len(SHAPES))
+                    linear = sum(name.startswith("linear") for name in row.methods)
+                    assert len(runs) == len(SHAPES) * (len(row.methods) - linear) + linear
                     check_chosen(runs, metric, choice)
 
 
@@ -231,18 +264,20 @@ def test_every_row_and_fold_is_there(study):
     ]
     names = [row.name for row in boosting.rows("ap")]
     assert [BASE in names, DEFAULT in names, len(names)] == [True, True, len(PEERS) + 6]
+    assert tuple(names[:2]) == CHOSEN
+    assert sum("(default)" in name for name in names) == 1 + len(LIBRARIES)
     for one in study.sets:
         assert list(one.chosen) == ["ndcg@10", "ap"]
         assert all(list(rows) == names for rows in one.chosen.values())
 
 
-@pytest.mark.parametrize("name", [BASE, "LinearRanker", *(f"BoostedRanker, {one}" for one in LIBRARIES)])
+@pytest.mark.parametrize("name", [BASE, *(default_row(one) for one in ("linear", *LIBRARIES))])
 @pytest.mark.filterwarnings("ignore::concordant.exceptions.GuaranteeWarning")
 def test_values_are_those_of_a_fresh_fit(study, second, name):
     """What is told of a fold is what the public classes give with the shape and the trees told."""
     told = study.sets[0].chosen["ap"][name][1]
     train, qid = second.train, second.train.queries
-    if name == "LinearRanker":
+    if "linear" in name:
         model = cc.LinearRanker("ap", alpha=told.stage, tol=1e-9, max_iter=10_000)
         scores = model.fit(train.X, train.y, qid=qid).predict(second.test.X)
     elif name == BASE:
@@ -265,17 +300,27 @@ def test_values_are_those_of_a_fresh_fit(study, second, name):
         model = method.ranker(shape, int(told.stage)).fit(train.X, train.y, qid=qid)
         scores = model.predict(second.test.X)
     expected = cc.metric("ap").per_query(second.test.y, scores, qid=second.test.queries)
-    np.testing.assert_allclose(told.per_query, expected, atol=0.02 if name == "LinearRanker" else 1e-9)
+    np.testing.assert_allclose(told.per_query, expected, atol=0.02 if "linear" in name else 1e-9)
 
 
 def test_our_candidates_are_consistent_and_no_more_than_the_peers():
     for metric in METRICS:
-        ours = boosting.boosted(metric)
-        assert len({one.name for one in ours}) == len(ours) <= len(PEERS)
+        ours = boosting.ours(metric)
+        assert len({one.name for one in ours}) == len(ours) == 7 < len(PEERS)
         assert {one.metric for one in ours} == {metric}
-        assert {one.library for one in ours} == set(LIBRARIES)
+        assert {one.library for one in ours if one.shaped} == set(LIBRARIES)
+        assert Linear(metric) in ours
         for library in LIBRARIES:
-            assert boosting.default_of(metric, library) in ours
+            assert default_of(metric, library) in ours
+        chosen = next(row for row in boosting.rows(metric) if row.name == CHOSEN[0])
+        assert set(chosen.methods) == {one.name for one in ours}
+
+
+@pytest.mark.parametrize("metric", [*METRICS, "auc", "pd", "err", "zero_one"])
+def test_the_default_is_that_of_the_ranker(metric):
+    for library in LIBRARIES:
+        plan, _ = cc.BoostedRanker(metric, booster=library).checked_parameters()
+        assert SURROGATES[default_of(metric, library).surrogate] == plan.surrogate
 
 
 def test_trained_for_one_metric_and_measured_by_another(study):
@@ -295,16 +340,23 @@ def test_contrasts_are_paired_tests_of_all_queries(study):
             name: np.concatenate([one.column(metric)[name] for one in study.sets])
             for name in study.column(metric)
         }
-        for found in (study.against_base(metric), study.against_peers(metric)):
+        found_over_all = study.against_choice(metric)[-1:], study.against_base(metric)
+        for found in (*found_over_all, study.against_peers(metric)):
             for one in found:
+                assert one.data == "all sets"
+                of_sets = [np.nanmean(c[one.first] - c[one.second]) for c in study.columns(metric).values()]
+                assert one.by_set == pytest.approx(np.mean(of_sets), abs=1e-12)
                 d = columns[one.first] - columns[one.second]
                 d = d[~np.isnan(d)]
                 assert one.test.difference == pytest.approx(d.mean(), abs=1e-12)
                 low, high = stats.ttest_1samp(d, 0.0).confidence_interval(0.95)
                 assert (one.low, one.high) == (pytest.approx(low), pytest.approx(high))
                 assert (one.wins, one.ties, one.losses) == ((d > 0).sum(), (d == 0).sum(), (d < 0).sum())
-            adjusted = stats_holm([one.test.t_test for one in found])
-            assert [one.adjusted for one in found] == pytest.approx(adjusted)
+        families = study.against_choice(metric), study.against_base(metric), study.against_peers(metric)
+        assert [len(family) for family in families] == [1 + len(study.sets), 5, len(PEERS)]
+        for family in families:
+            adjusted = stats_holm([one.test.t_test for one in family])
+            assert [one.adjusted for one in family] == pytest.approx(adjusted)
         assert {one.second for one in study.against_base(metric)} == {BASE}
         assert {one.first for one in study.against_base(metric)} == {
             row.name for row in boosting.rows(metric) if row.side == "ours"
@@ -346,11 +398,12 @@ def test_a_peer_made_better_is_told(study, monkeypatch):
     assert best <= tied <= 2
     monkeypatch.setattr(boosting, "reproduce", lambda *_, **__: better)
     shown = call("--data", "ohsumed").stdout
-    (row,) = (line for line in shown.split("\n\n")[0].splitlines() if line.startswith(DEFAULT))
+    table = shown.partition("\nohsumed: 28 test queries")[2].split("\n\n")[0]
+    (row,) = (line for line in table.splitlines() if line.startswith(DEFAULT))
     assert row.count("↓") == 2
     first, second = (
         line
-        for line in shown.partition("ours less theirs")[2].splitlines()
+        for line in shown.partition("ours less theirs")[2].partition("ohsumed: 28")[0].splitlines()
         if "XGBoost rank:pairwise" in line
     )
     assert (first.startswith("ohsumed"), first.count("**")) == (True, 2)
@@ -407,6 +460,26 @@ def test_a_run_of_other_data_or_trees_is_not_taken(second, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.parametrize("method", [PEERS[0], Linear("ap"), Boosted("ap", "squared", "lightgbm")])
+def test_a_run_of_other_code_is_not_taken(second, tmp_path, monkeypatch, method):
+    for pattern in method.sources:
+        assert list(boosting_runs.PACKAGE.glob(pattern)), pattern
+    keys = [boosting_runs.key_of(Spot("toy", 2, method.name, ""), method, Shape(7), second, PLAN)]
+    monkeypatch.setattr(boosting_runs, "PACKAGE", tmp_path)
+    boosting_runs.code_of.cache_clear()
+    for path in ("metrics/kernels/a.py", "rankers/recipe.py", "rankers/neural.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("1")
+        boosting_runs.code_of.cache_clear()
+        keys.append(boosting_runs.key_of(Spot("toy", 2, method.name, ""), method, Shape(7), second, PLAN))
+    boosting_runs.code_of.cache_clear()
+    ours = not isinstance(method, Peer)
+    assert [one != other for one, other in pairwise(keys)] == [True, ours, False]
+    monkeypatch.setitem(boosting_runs.METRICS, "ap", cc.metric("p@1"))
+    other = boosting_runs.key_of(Spot("toy", 2, method.name, ""), method, Shape(7), second, PLAN)
+    assert other != keys[-1]
+
+
 def test_several_at_a_time_give_the_same(study, root, cache, monkeypatch):
     """Threads stand for the processes, which take seconds to begin; what travels to them can be pickled."""
     monkeypatch.setattr(boosting, "ProcessPoolExecutor", lambda jobs, **_: ThreadPoolExecutor(jobs))
@@ -428,13 +501,15 @@ def test_tables_and_json_agree(root, cache):
     told = json.loads(told.stdout)
     assert (told["trees"], told["every"], told["shapes"]) == (12, 4, ["7 leaves", "3 leaves"])
     shown = call(*options).stdout
-    block = shown.split("\n\n")[0].splitlines()
-    assert block[0].startswith("ohsumed: 28 test queries")
+    assert shown.startswith("ohsumed: concordant, chosen less peers, chosen\n")
+    for remark in ("(default): chosen on these sets", "rank:map for ap", "1 family of tests", "one seed"):
+        assert remark in shown.split("\n\n")[0]
+    (block,) = (part.splitlines() for part in shown.split("\n\n") if part.startswith("ohsumed: 28 test"))
     for one in told["sets"][0]["results"]:
         (row,) = (line for line in block if line.startswith(f"{one['method']} "))
         assert f"{one['mean']:.4f}" in row
         assert len(one["folds"]) == 2
-    for name in ("against_lambdarank", "against_peers", "set_by_set"):
+    for name in ("chosen", "against_lambdarank", "against_peers", "set_by_set"):
         for one in told[name]:
             assert f"{one['test']['difference']:+.4f}" in shown
     assert "trained for one metric" in shown
@@ -445,7 +520,7 @@ def test_tables_and_json_agree(root, cache):
 def test_a_look_says_that_it_is_one(root):
     shown = call("--metric", "p@10", "--folder", root, "--quick", "--trees", 5)
     assert shown.exit_code == 0, shown.output
-    assert shown.stdout.startswith("mq2008: 14 test queries")
+    assert "\nmq2008: 14 test queries\n" in shown.stdout
     assert "a look, not a result" in shown.stdout
     assert "up to 4 trees" in shown.stdout
 

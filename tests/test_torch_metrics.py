@@ -2,8 +2,10 @@
 
 import copy
 import math
+import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from concordant.exceptions import (
     LengthMismatchError,
     NonFiniteError,
     ParameterError,
+    ShapeError,
     UnknownNameError,
 )
 from concordant.metrics import PRESETS
@@ -26,7 +29,7 @@ from concordant.supervision.queries import Queries
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from concordant.torch import Lists  # noqa: E402
+from concordant.torch import Lists, OrderPreservingLoss, metric_pairs  # noqa: E402
 from concordant.torch.metrics import DeviceMetric, metric  # noqa: E402
 
 NAMES = [
@@ -251,6 +254,70 @@ def test_differences_of_large_gains_do_not_cancel():
     assert got == 0.5 + (1e12 + 0.5)
 
 
+@pytest.mark.parametrize("grade", [1 / 3, 0.3, 2.7, math.pi])
+def test_equal_grades_are_one_level(grade):
+    for n in range(2, 40):  # vectors of rows, and those left over
+        y, sizes = np.r_[np.full(n, grade), 0.0, grade], np.array([n, 2])
+        check_same(metric("wpd"), y, np.arange(n + 2.0), sizes)
+        assert math.isnan(metric("wpd").per_query(torch.zeros(n), torch.full((n,), grade)))
+
+
+def test_the_last_bit_of_a_gain_makes_no_pair(monkeypatch):
+    def uneven(*given):
+        """Gains as a vector unit gives them: rows left over differ in the last bit."""
+        found = given[-1].exp2() - 1.0
+        return torch.where(torch.arange(len(found)) < 4, found, found.nextafter(torch.tensor(torch.inf)))
+
+    monkeypatch.setattr(metric_pairs, "gains", uneven)
+    y, s = torch.tensor([0.3] * 6, dtype=torch.float64), torch.arange(6.0)
+    assert math.isnan(metric("wpd").per_query(s, y))
+    check_same(metric("wpd"), np.array([0.3] * 6 + [0.0, 0.3]), np.arange(8.0), np.array([6, 2]))
+
+
+@settings(max_examples=100)
+@given(data=st.lists(st.tuples(st.sampled_from([0.0, 1e-300, 0.3, 1 / 3, 2.7]), scores), min_size=1))
+def test_weights_of_fractional_grades_are_those_of_the_library(data):
+    y, s = np.array(data).T
+    check_same(metric("wpd"), y, s, np.array([len(y) // 2, len(y) - len(y) // 2]))
+
+
+class Unhashable:
+    """A discount of the caller's that has no hash."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return isinstance(other, Unhashable)
+
+    def __call__(self, numbers):
+        return 1.0 / numbers
+
+
+def test_discounts_without_a_hash_are_read():
+    y, s = np.array([0.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0])
+    check_same(metric("ndcg@2", convention=cc.Convention(discount=Unhashable())), y, s, np.array([3]))
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_nested_lists_are_as_long_as_their_labels(layout):
+    def nested(tensor, cut):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch: nested tensors are a prototype
+            return torch.nested.as_nested_tensor([tensor[:cut], tensor[cut:]], layout=layout)
+
+    s, y = torch.arange(6.0), torch.tensor([0.0, 1.0, 2.0, 0.0, 1.0, 3.0])
+    for measure in (metric("ndcg"), OrderPreservingLoss(metric="ndcg")):
+        flat = measure(s, y, offsets=[0, 2, 6])
+        assert float(measure(nested(s, 2), nested(y, 2))) == pytest.approx(float(flat))
+        with pytest.raises(ShapeError, match=re.escape("(4, 2); expected lists of sizes (2, 4)")):
+            measure(nested(s, 2), nested(y, 4))
+    ids, by_id = torch.arange(6), metric("ndcg[trec_eval]")
+    by_id(nested(s, 2), nested(y, 2), docid=nested(ids, 2))
+    for wrong in (ids, nested(ids, 4)):
+        with pytest.raises(ConcordantError):
+            by_id(nested(s, 2), nested(y, 2), docid=wrong)
+
+
 def test_queries_do_not_disturb_one_another():
     y = np.array([1000.0, 999.0, 1.0, 0.0, 2.0, 2.0, 1.0])
     sizes, s = np.array([2, 2, 3]), np.array([0.0, 1.0, 0.0, 1.0, 1.0, 2.0, 2.0])
@@ -266,6 +333,7 @@ def test_document_ids_break_ties():
     device = metric("ndcg[trec_eval]")
     got = float(device(torch.tensor(s), torch.tensor(y), docid=torch.tensor(ids)))
     assert got == pytest.approx(float(device.metric(y, s, docid=ids)), rel=1e-12)
+    assert got == float(device(torch.tensor(s), torch.tensor(y), docid=ids.tolist()))
     assert got != float(device(torch.tensor(s), torch.tensor(y)))
 
 
@@ -295,6 +363,16 @@ BAD = {
     "y is no tensor": (ConcordantError, "ndcg", (S, cc.Preferences(better=[0], worse=[1], n_rows=2)), {}),
     "mask of another shape": (ConcordantError, "ndcg", (S[None], Y[None]), {"mask": torch.ones(2, 2).bool()}),
     "docid with fractions": (ParameterError, "ndcg", (S, Y), {"docid": torch.ones(2)}),
+    "scores are an array": (ParameterError, "ndcg", (S.numpy(), Y), {}),
+    "scores are a list": (ParameterError, "ndcg", ([0.3, 0.2], Y), {}),
+    "complex scores": (ParameterError, "ndcg", (S.to(torch.complex64), Y), {}),
+    "complex grades": (ParameterError, "ndcg", (S, Y.to(torch.complex64)), {}),
+    "grades are text": (ParameterError, "ndcg", (S, ["a", "b"]), {}),
+    "offsets are text": (ParameterError, "ndcg", (S, Y), {"offsets": ["a"]}),
+    "weights are text": (ParameterError, "ndcg", (S, Y), {"query_weight": ["a"]}),
+    "complex weights": (ParameterError, "ndcg", (S, Y), {"query_weight": torch.ones(1).to(torch.complex64)}),
+    "docid is text": (ParameterError, "ndcg[trec_eval]", (S, Y), {"docid": ["a", "b"]}),
+    "complex docid": (ParameterError, "ndcg[trec_eval]", (S, Y), {"docid": S.to(torch.complex64)}),
     "docid of another length": (ConcordantError, "ndcg", (S, Y), {"docid": torch.ones(3).long()}),
 }
 

@@ -114,8 +114,9 @@ def bound_loss(plan: Plan, columns: Columns, source: str) -> Loss:
     """Give the loss on a dataset's labels, summed over its queries; say what is not guaranteed of it."""
     queries = columns.queries(source)
     labels, claim = plan.labels(columns.labels, queries)
+    labels, weights = plan.weighed(labels, columns.weights(queries)[0], queries)
     claim.warn(stacklevel=6)
-    return plan.surrogate.bind(labels, queries.offsets, columns.weights(queries)[0])
+    return plan.surrogate.bind(labels, queries.offsets, weights)
 
 
 def bound_metric(metric: Metric, columns: Columns, source: str) -> Callable[[ArrayLike], float]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from concordant.exceptions import LabelError
 from concordant.metrics.convention import Convention
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
@@ -24,8 +27,22 @@ def read(
 ) -> tuple[ArrayLike, Columns]:
     """Give scores and columns of (scores, Dataset), or of (labels, scores, weight, group)."""
     if hasattr(second, "get_field"):  # lightgbm.train; else LGBMRanker, which counts the parameters
+        refuse_cut_queries(second)
         return first, Columns(second.get_label(), second.get_weight(), second.get_group())
     return second, Columns(first, weight, group)
+
+
+def refuse_cut_queries(data: Any) -> None:
+    """Refuse a part of a Dataset that has some rows of a query, but not all: `lightgbm.cv` draws rows."""
+    used, whole = getattr(data, "used_indices", None), getattr(data, "reference", None)
+    sizes = None if used is None or whole is None else whole.get_group()
+    if sizes is None:
+        return
+    counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[np.asarray(used)], minlength=len(sizes))
+    if (cut := (counts > 0) & (counts < sizes)).any():
+        q = int(np.argmax(cut))
+        problem = f"query number {q} is cut: {counts[q]} of its {sizes[q]} rows are in this part of {SOURCE}"
+        raise LabelError(problem, "pass whole queries to lightgbm.cv: folds=GroupKFold(5).split(X, y, qid).")
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,8 @@ def lightgbm(
     """Give an objective for LightGBM: the loss that goes with a metric, on its standardized labels.
 
     It serves `lightgbm.train({"objective": ...}, dataset)`, whose Dataset has groups, and
-    `LGBMRanker(objective=...)`; its `metric` serves `feval` and `eval_metric`. It can be pickled.
+    `LGBMRanker(objective=..., metric="None")`; its `metric` serves `feval` and `eval_metric`. It can be
+    pickled. `lightgbm.cv` cuts queries, which is refused, unless `folds` has whole ones.
 
     Parameters
     ----------
@@ -95,7 +113,9 @@ def lightgbm(
         What is minimised: "auto", a name, or a `Surrogate`, as for `BoostedRanker`.
     curvature
         "exact": the second derivative. "majorising": larger, such that a round of trees at a learning rate of
-        at most 1 never raises the training loss. "auto": what measured better.
+        at most 1 (1/2 with monotone constraints) never raises the training loss, where leaves count all their
+        rows: no bagging, no GOSS, no quantised gradients. "auto": exact where the loss has it, else
+        majorising.
     assume
         Condition on the labels under which the metric has a standardization (see `concordant.standardize`);
         without it a metric that needs one gives a `GuaranteeWarning`.
@@ -105,8 +125,9 @@ def lightgbm(
     Notes
     -----
     Losses of the queries are added, as LightGBM's own objectives do, so that `min_sum_hessian_in_leaf` and
-    `lambda_l2` keep their meaning. Weights of the Dataset weigh the rows' terms, and thus a query where they
-    are the same for all its rows; they are divided by the mean weight of a query.
+    `lambda_l2` keep their meaning. Weights of the Dataset weigh the rows' labels, as `sample_weight` of
+    `LinearRanker` does, and thus a query where they are the same for all its rows; they are divided by the
+    mean weight of a query.
 
     Labels are read once for each Dataset, and again when they change.
 

@@ -219,6 +219,9 @@ def mean_score(
     metric: Metric, y: ArrayLike, scores: FloatArray, qid: ArrayLike, query_weight: ArrayLike = None
 ) -> float:
     """Mean of the metric over queries; losses negated, so that higher is better."""
+    from concordant.rankers.devices.losses import on_host  # which reads rankers, too
+
+    y, qid, query_weight = map(on_host, (y, qid, query_weight))
     queries = Queries.of(qid, len(scores), "X")
     weights = None if query_weight is None else query_weights(query_weight, queries)
     with naming_query(qid):

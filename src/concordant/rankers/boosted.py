@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
-
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.metrics.conditions import Family
-from concordant.rankers.base import warn_of_shortfall
-from concordant.rankers.boosted_model import TreeModel
+from concordant.rankers.boosted_model import TreeModel, unchanged_by_errors
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.features import monotonic_signs
-from concordant.rankers.boosters.lesson import Evaluate, Lesson, evaluation, given_rows, halves
+from concordant.rankers.boosters.lesson import Evaluate, Lesson, evaluation, given_rows, halves, told
 from concordant.rankers.boosters.parameters import REAL, WHOLE, check_parameters, safe_names, seed_of
 from concordant.rankers.boosters.plan import Plan
 from concordant.rankers.boosters.watch import Watch, followed, interruptible
-from concordant.rankers.certificate import FittedCertificate
 from concordant.rankers.folds import Rows
 from concordant.rankers.linear import check_seed
-from concordant.rankers.optimality import Descent
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike
 
 __all__ = ["BoostedRanker"]
-
-NO_BOUND = "no bound is known for what trees express"
 
 
 class BoostedRanker(TreeModel):
@@ -43,8 +34,9 @@ class BoostedRanker(TreeModel):
     metric, assume, f
         As for `LinearRanker`.
     surrogate
-        What is minimised: "auto" (what measured best with trees), a name or a `Surrogate`. Hinges have no
-        curvature and are refused. CatBoost has "softmax" (its QuerySoftMax) and "squared" (its QueryRMSE).
+        What is minimised: "auto" (by the metric: squared, softmax or pairwise; with trees they mostly differ
+        by less than the noise), a name or a `Surrogate`. Hinges have no curvature and are refused. CatBoost
+        has "softmax" (its QuerySoftMax) and "squared" (its QueryRMSE).
     booster
         "lightgbm", "xgboost" or "catboost", which must be installed.
     n_estimators
@@ -77,14 +69,16 @@ class BoostedRanker(TreeModel):
         with the feature. CatBoost then grows symmetric trees, of as many levels as the leaves need.
     categorical_features
         "from_dtype": columns of a frame whose type is a category; None: none; or a list of names or numbers.
-        Categories that `fit` did not see count as missing.
+        Categories that `fit` did not see count as missing, with a warning where a column has no other.
     curvature
         "exact": the second derivative. "majorising": larger, such that no round raises the training loss
-        where `learning_rate` is at most 1 (and trees see all rows). "auto": what measured better.
+        at a `learning_rate` of at most 1 (at most 1/2 with `monotonic_cst`), if every row is counted as it
+        is: `subsample` 1, no sampling or rounding of gradients by `params`. "auto": exact where the loss has
+        it, else majorising.
     lift
         Share of the highest target of a query that is added to all its targets, which changes no order of
-        expected targets: it keeps scores of items without a target from falling for ever. "auto": what
-        measured best for the metric and the surrogate.
+        expected targets: it keeps scores of items without a target from falling for ever. "auto": 1 for
+        softmax, else 0; what measures show of it is mostly below their noise.
     params
         Parameters of the library, which win over ours; not those that are ours alone, such as its objective.
     n_jobs
@@ -92,7 +86,8 @@ class BoostedRanker(TreeModel):
     warm_start
         Keep the trees of the last fit, and add up to `n_estimators` in all.
     random_state
-        Seed of what is drawn: rows, features, held-out queries.
+        Seed of what is drawn: rows, features, held-out queries; of CatBoost always also disturbances of the
+        scores of splits (its `random_strength`).
     callback
         Called after each round with a `Round` (n_trees, score, best_iteration); a true answer ends the fit.
     verbose
@@ -140,7 +135,7 @@ class BoostedRanker(TreeModel):
     >>> model.score(toy.X, toy.y, qid=toy.qid) > 0.5, model.n_estimators_
     (True, 20)
     >>> model.certificate_
-    FittedCertificate(ndcg@5 on grades, squared, sort: proven, rests on every distribution)
+    FittedCertificate(ndcg@5 on grades, softmax, sort: proven, rests on every distribution)
     """
 
     def __init__(
@@ -219,7 +214,8 @@ class BoostedRanker(TreeModel):
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight
-            One number >= 0 per row: how much the row's label counts.
+            One number >= 0 per row: how much the row's label counts, as for `LinearRanker`. Their unit does
+            not matter: the mean row that counts weighs 1.
         query_weight
             One number >= 0 per row, the same for all rows of a query: how much the query counts. Their unit
             does not matter: the mean query that counts weighs 1.
@@ -230,16 +226,18 @@ class BoostedRanker(TreeModel):
         plan, booster = self.checked_parameters()
         self.refuse_no_labels(y)
         start = self.start()
-        features = self.checked_features(X, reset=start is None)
-        trees = self.planned_trees()
-        rows = Rows.of(features, y, qid, sample_weight, query_weight)
-        with naming_query(qid):
-            lesson, evaluate = self.lesson(plan, rows, eval_set)
-        lesson.claim.warn()
-        watch, model = self.grown(booster, trees, lesson, evaluate, start)
-        if self.early_stopping is not None and watch.best < booster.n_trees(model):
-            model, watch.trained = start if watch.best == watch.done else booster.cut(model, watch.best), None
-        return self.adopt(booster, trees, lesson, watch, model)
+        with unchanged_by_errors(self):
+            features = self.checked_features(X, reset=start is None)
+            trees = self.planned_trees()
+            rows = Rows.of(features, y, qid, sample_weight, query_weight)
+            with naming_query(qid):
+                lesson, evaluate = self.lesson(plan, rows, eval_set)
+            lesson.claim.warn()
+            watch, model = self.grown(booster, trees, lesson, evaluate, start)
+            if self.early_stopping is not None and watch.best < booster.n_trees(model):
+                model = start if watch.best == watch.done else booster.cut(model, watch.best)
+                watch.trained = None
+            return self.adopt(booster, trees, lesson, watch, model)
 
     def checked_parameters(self) -> tuple[Plan, Booster]:
         """Refuse parameters out of range, before any work; what trees are grown for, and by whom."""
@@ -248,9 +246,7 @@ class BoostedRanker(TreeModel):
         if not isinstance(self.booster, str) or self.booster not in BOOSTERS:
             raise UnknownNameError("booster", self.booster, BOOSTERS)
         booster, rest = BOOSTERS[self.booster], (self.curvature, self.lift, self.assume, self.f)
-        plan = Plan.of(self.metric, self.surrogate, *rest)
-        if isinstance(self.surrogate, str) and self.surrogate == "auto" and not booster.takes(plan.surrogate):
-            plan = Plan.of(self.metric, "squared", *rest)
+        plan = Plan.of(self.metric, self.surrogate, *rest, booster.takes)
         booster.check(plan.surrogate, self.curvature)
         booster.library()
         return plan, booster
@@ -293,7 +289,7 @@ class BoostedRanker(TreeModel):
             return Lesson.of(plan, rows, held.X), evaluation(plan.metric, held, "eval_set")
         if self.early_stopping is None:
             return Lesson.of(plan, rows), None
-        plan.labels(rows.y, Queries.of(rows.qid, rows.X.shape[0], "X"))  # errors name the caller's rows
+        told(plan, rows, Queries.of(rows.qid, rows.X.shape[0], "X"))  # errors name the caller's rows
         train, held = halves(rows, float(self.validation_fraction), self.random_state)
         return Lesson.of(plan, train, held.X), evaluation(plan.metric, held, "the queries held out")
 
@@ -302,46 +298,17 @@ class BoostedRanker(TreeModel):
     ) -> tuple[Watch, Any]:
         """Grow the trees that are missing."""
         done = 0 if start is None else booster.n_trees(start)
-        watch = Watch(
-            evaluate,
-            self.early_stopping,
-            done=done,
-            history=[*self.history_] if done else [],
-            random=trees.subsample < 1.0 or trees.colsample < 1.0 or bool(trees.params),
-        )
+        history = [*self.history_[:done]] if done else []
+        if done and evaluate is not None:  # the rows held out may be others than those of the last fit
+            history[-1] = evaluate(booster.scores(start, lesson.data.held, trees))
+        watch = Watch(evaluate, self.early_stopping, done=done, history=history, random=booster.draws(trees))
         if done >= trees.n_estimators:
             return watch, start
         own = () if self.callback is None else (self.callback,)
         title = f"{lesson.data.surrogate.name}, {booster.name}"
         with followed(title, trees.n_estimators, self.verbose) as bar, interruptible(watch):
             watch.callbacks = (*bar, *own)
-            return watch, booster.planted(trees, lesson.data, watch, start)
-
-    def adopt(self, booster: Booster, trees: Trees, lesson: Lesson, watch: Watch, model: Any) -> Self:
-        """Take the trees over; say where they fall short. Called by `fit`, whose caller is warned."""
-        self.booster_, self.trees_ = model, trees
-        self.n_estimators_, self.best_iteration_ = booster.n_trees(model), watch.best
-        self.history_, self.stopped_by_ = np.array(watch.history), watch.stopped_by
-        self.surrogate_, self.basis_ = lesson.data.surrogate, lesson.claim.condition
-        self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
-        ends = lesson.mean_loss(np.zeros(lesson.data.X.shape[0])), self.final_loss(booster, lesson, watch)
-        descent = Descent(*ends, self.n_estimators_, "trees", watch.stopped_by)
-        self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
-        warn_of_shortfall("" if self.n_informative_ else "labels that differ", "")
-        if self.n_informative_ and not self.feature_importances_.any():
-            text = "no split was found, and all scores are equal: lower min_samples_leaf, or give more rows"
-            warnings.warn(text, UserWarning, stacklevel=3)
-        if watch.stopped_by == "interrupt":
-            done = f"interrupted after {len(watch.history)} of {trees.n_estimators} rounds"
-            text = f"{done}: {self.n_estimators_} trees are kept"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        return self
-
-    def final_loss(self, booster: Booster, lesson: Lesson, watch: Watch) -> float:
-        """Mean training loss of the trees that were kept; mostly known from the rounds."""
-        rounds = self.n_estimators_ - watch.done
-        if watch.trained is None and 0 < rounds < len(watch.losses):
-            return watch.losses[rounds] / lesson.n_counted
-        if watch.trained is None:
-            watch.trained = booster.scores(self.booster_, lesson.data.X, self.trees_)
-        return lesson.mean_loss(watch.trained)
+            model = booster.planted(trees, lesson.data, watch, start)
+        if watch.failure is not None:
+            raise watch.failure
+        return watch, model

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from concordant.decoders.sorting import positions
-from concordant.rankers.base import Ranker
-from concordant.rankers.boosters import BOOSTERS
+from concordant.exceptions import ParameterError
+from concordant.rankers.base import Ranker, warn_of_shortfall
+from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.features import Encoding, categorical_numbers
+from concordant.rankers.boosters.lesson import Lesson
+from concordant.rankers.boosters.watch import Watch
+from concordant.rankers.certificate import FittedCertificate
+from concordant.rankers.optimality import Descent
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["TreeModel"]
+__all__ = ["TreeModel", "unchanged_by_errors"]
+
+NO_BOUND = "no bound is known for what trees express"
+ROUNDING = 1e-6  # of scores in single precision
 
 
 class TreeModel(Ranker):
@@ -36,6 +48,9 @@ class TreeModel(Ranker):
             X = np.asarray(X)
         if reset:
             self.encoding_ = Encoding.of(X, categorical_numbers(self.categorical_features, X))
+        if hasattr(X, "tocsr") and self.encoding_.categories:
+            held = ", ".join(map(str, self.encoding_.categories))
+            raise ParameterError("X", "sparse", f"dense, as that of fit: features {held} are categories")
         if not self.encoding_.categories:
             kinds = [np.float64, np.float32]
             given = {"accept_sparse": "csr", "dtype": kinds, "order": "C", "ensure_all_finite": "allow-nan"}
@@ -43,6 +58,37 @@ class TreeModel(Ranker):
             return csr_matrix(checked) if hasattr(checked, "tocsr") else checked
         validate_data(self, X, reset=reset, skip_check_array=True)
         return self.encoding_.numbers(X)
+
+    def adopt(self, booster: Booster, trees: Trees, lesson: Lesson, watch: Watch, model: Any) -> Self:
+        """Take the trees over; say where they fall short. Called by `fit`, whose caller is warned."""
+        self.booster_, self.trees_ = model, trees
+        self.n_estimators_, self.best_iteration_ = booster.n_trees(model), watch.best
+        self.history_, self.stopped_by_ = np.array(watch.history), watch.stopped_by
+        self.surrogate_, self.basis_ = lesson.data.surrogate, lesson.claim.condition
+        self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
+        ends = lesson.mean_loss(np.zeros(lesson.data.X.shape[0])), self.final_loss(booster, lesson, watch)
+        descent = Descent(*ends, self.n_estimators_, "trees", watch.stopped_by)
+        self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
+        rose = self.n_informative_ and not descent.value <= descent.first * (1.0 + ROUNDING)
+        warn_of_shortfall(
+            "" if self.n_informative_ else "labels that differ", risen(descent, booster, lesson) * bool(rose)
+        )
+        if self.n_informative_ and not self.feature_importances_.any():
+            text = "no split was found, and all scores are equal: lower min_samples_leaf, or give more rows"
+            warnings.warn(text, UserWarning, stacklevel=3)
+        if watch.stopped_by == "interrupt":
+            done = f"interrupted after {len(watch.history)} of {trees.n_estimators} rounds"
+            text = f"{done}: {self.n_estimators_} trees are kept"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        return self
+
+    def final_loss(self, booster: Booster, lesson: Lesson, watch: Watch) -> float:
+        """Mean training loss of the trees that were kept; mostly known from the rounds."""
+        if watch.trained is None and self.n_estimators_ in watch.losses:
+            return watch.losses[self.n_estimators_] / lesson.n_counted
+        if watch.trained is None:
+            watch.trained = booster.scores(self.booster_, lesson.data.X, self.trees_)
+        return lesson.mean_loss(watch.trained)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Give the score of each row; high is better. Equal rows have equal scores."""
@@ -71,3 +117,25 @@ class TreeModel(Ranker):
         gains = BOOSTERS[self.trees_.library].gains(self.booster_, self.n_features_in_)
         shares: FloatArray = gains / max(gains.sum(), np.finfo(np.float64).tiny)
         return shares
+
+
+def risen(descent: Descent, booster: Booster, lesson: Lesson) -> str:
+    """Say that the steps were too long."""
+    known = lesson.data.surrogate.curvatures if booster.asks else ()
+    other = ", or take curvature='majorising'" * (
+        "majorising" in known and lesson.data.curvature != "majorising"
+    )
+    text = f"the training loss rose, from {descent.first:.4g} to {descent.value:.4g}"
+    return f"{text}: lower learning_rate or raise l2{other}"
+
+
+@contextmanager
+def unchanged_by_errors(ranker: Any) -> Iterator[None]:
+    """Leave a ranker as it was, where something is raised."""
+    before = dict(vars(ranker))
+    try:
+        yield
+    except BaseException:
+        vars(ranker).clear()
+        vars(ranker).update(before)
+        raise

@@ -14,7 +14,7 @@ from concordant.metrics.parse import METRICS
 from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.rankers.claim import PROVEN_DECODE, Claim
 from concordant.rankers.optimality import Descent, Optimality, Sample
-from concordant.surrogates import PositionHinge
+from concordant.surrogates import Duchi, PositionHinge, Squared
 from concordant.theory.bounds.fitted import EmpiricalBound
 from concordant.theory.bounds.hinges import UNBOUNDED
 from concordant.theory.catalogue import MEANINGS
@@ -237,11 +237,18 @@ class FittedCertificate:
             return ""
         text = "Consistency is a statement about all score functions, and about penalties that go to 0 as "
         text += f"queries become many; nothing is promised if the features cannot express {self.expressed}."
-        paired = isinstance(self.claim.surrogate, PairSquared)
-        weights = (
-            "weights that do not depend on the labels" if paired else "labels that are right once weighted"
-        )
-        return text + f" Labels counted by sample_weight: it is about {weights}." * self.sample.weighted
+        return text + f" Labels counted by sample_weight: it is about {self.counted}." * self.sample.weighted
+
+    @property
+    def counted(self) -> str:
+        """What is said of labels that count by weights: only some losses multiply a label by its weight."""
+        loss = self.claim.surrogate
+        if isinstance(loss, PairSquared):
+            return "weights that do not depend on the labels"
+        if isinstance(loss, (Squared, Duchi)):
+            text = "the labels as they are, and weights that do not depend on them. An inverse propensity "
+            return text + f"corrects nothing in {loss.name}; softmax and pairwise multiply the label by it"
+        return "labels that are right once weighted"
 
     def regrets(self) -> str:
         """Say how far regret of the loss carries over to the metric, by an example; if there is any."""

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from concordant.exceptions import ParameterError, ShapeError
+from concordant.exceptions import NonFiniteError, ParameterError, ShapeError
 from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel
-from concordant.rankers.devices.losses import device_form, on_host, torch_device
+from concordant.rankers.devices.losses import device_form, on_host, torch_device, working_on
 from concordant.rankers.progress import watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
 from concordant.rankers.training import (
@@ -184,8 +184,10 @@ class LinearRanker(LinearModel):
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight
-            One number >= 0 per row: how much the row's label counts (an inverse propensity, say). The row
-            stays in the list as something to be ranked.
+            One number >= 0 per row: how much the row's label counts. The row stays in the list as something
+            to be ranked. Softmax and pairwise multiply the label by it, so that an inverse propensity
+            corrects labels seen at some places only; squared and duchi weigh the item's term, which corrects
+            nothing.
         query_weight
             One number >= 0 per row, the same for all rows of a query: how much the query counts.
         """
@@ -264,10 +266,15 @@ class LinearRanker(LinearModel):
     def setting(self, *given: Any) -> Setting:
         """Where the objective is evaluated: by compiled kernels, or on the device."""
         if self.device is None:
-            return compiled(*given, fit_scale=self.fit_scale)
+            with np.errstate(over="ignore", invalid="ignore"):  # of squares: told by name
+                setting = compiled(*given, fit_scale=self.fit_scale)
+            check_squares(setting.X, setting.scale)
+            return setting
         from concordant.rankers.devices.training import on_device
 
-        return on_device(*given, fit_scale=self.fit_scale, device=torch_device(self.device))
+        device = torch_device(self.device)
+        with working_on(device):
+            return on_device(*given, fit_scale=self.fit_scale, device=device)
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
         """Do as `Ranker`; on a device what is fitted is read there."""
@@ -303,6 +310,23 @@ class LinearRanker(LinearModel):
         if self.callback is None:
             return None
         return lambda step: self.callback(replace(step, w=step.w / problem.scale))
+
+
+def check_squares(X: Any, scale: FloatArray) -> None:
+    """Refuse features whose squares leave the doubles; X is read only where the scale does not tell."""
+    if (np.isfinite(scale) & (scale != 1.0)).all() or not X.shape[0]:
+        return
+    lowest, highest = (getattr(X, end)(axis=0) for end in ("min", "max"))
+    largest = np.maximum(-dense(lowest), dense(highest)).astype(np.float64)
+    if not (sound := largest < np.sqrt(np.finfo(np.float64).max / X.shape[0])).all():
+        where = f"feature {int(np.argmin(sound))}"
+        raise NonFiniteError("the sum of squares", np.inf, where, 1, "rescale X.")
+
+
+def dense(row: Any) -> FloatArray:
+    """One row, which may be compressed, as an array."""
+    found: FloatArray = np.ravel(row.toarray() if hasattr(row, "toarray") else row)
+    return found
 
 
 def check_seed(seed: Any) -> None:

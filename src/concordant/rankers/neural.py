@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
-from concordant.decoders.sorting import positions
-from concordant.exceptions import MissingExtraError, ShapeError
+from concordant.exceptions import MissingExtraError
 from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.base import Ranker, warn_of_shortfall
+from concordant.rankers.base import warn_of_shortfall
 from concordant.rankers.certificate import Descent, FittedCertificate
+from concordant.rankers.devices.losses import on_host
 from concordant.rankers.folds import Rows
-from concordant.rankers.networks.lesson import Lesson, check_parameters, evaluation_rows
+from concordant.rankers.held_out import evaluation, given_rows
+from concordant.rankers.networks.lesson import Lesson, check_parameters
+from concordant.rankers.neural_model import NetworkModel
 from concordant.rankers.recipe import chosen_surrogate
-from concordant.supervision.queries import Queries
 from concordant.surrogates import Surrogate
-from concordant.types import ArrayLike, FloatArray, IntArray
+from concordant.types import ArrayLike
 
 if TYPE_CHECKING:
-    from concordant.rankers.networks.checkpoint import Checkpoint
     from concordant.rankers.networks.training import Course, Trainer
-    from concordant.scorers.neural import NeuralScorer
 
 __all__ = ["NeuralRanker"]
 
 NO_BOUND = "no bound is known for what networks express"
-MOST_BYTES = 2**34  # of sparse features, once they are dense
-SHORT = {  # what ended a training before its time
+SHORT = {  # what a training lacks, by what ended it
     "interrupt": "interrupted after {} epochs; these are the best weights so far",
     "divergence": "after {} epochs the loss or a weight was no finite number: lower learning_rate; these are "
     "the best weights so far",
+    "no score": "in {} epochs no score on the validation queries was a finite number: these are the weights "
+    "before the first",
+    **dict.fromkeys(("limit", "early_stopping", "callback"), ""),
 }
 
 
-class NeuralRanker(Ranker):
+class NeuralRanker(NetworkModel):
     """Neural ranker: name the metric; the loss that is consistent with it is minimised over networks.
 
     Minimises the mean over queries of the surrogate at the network's scores, given the metric's standardized
@@ -66,8 +65,9 @@ class NeuralRanker(Ranker):
     early_stopping
         End after so many epochs without a better score on validation queries; None: do not.
     validation_fraction
-        Share of the queries that are held out for that, where `fit` is given no `eval_set`. Nothing is held
-        out where that is less than one query, or where the metric cannot tell orders of those apart.
+        Share of the queries that are held out for that, at most, where `fit` is given no `eval_set`. Nothing
+        is held out where that is less than one query, or where the metric cannot tell orders of those apart;
+        nor, with a warning, where nothing could be learned from the others.
     amp
         Whether layers are computed in bfloat16; "auto": on GPUs that can.
     device
@@ -75,9 +75,11 @@ class NeuralRanker(Ranker):
     checkpoint
         A folder in which the training is written after each epoch, as a whole or not at all. Where it holds
         one of the same data and parameters, `fit` goes on from there; one of others is refused by a
-        `ModelFileError`. `max_epochs`, `early_stopping` and `device` may change.
+        `ModelFileError`. `max_epochs` and `device` may change, and `early_stopping` with an `eval_set`;
+        without one, as long as it is not None or stays so: other queries would be held out.
     warm_start
-        Begin with the weights and the transforms of the last fit.
+        Begin with the weights and the transforms of the last fit, and keep them where no epoch has a better
+        score on validation queries.
     random_state
         Seed of the first weights, the order of queries, dropout and the validation queries.
     callback
@@ -95,7 +97,8 @@ class NeuralRanker(Ranker):
         Of each epoch: "loss", the mean while the weights were moving, and "score" on validation queries, as
         `score` gives it, where there are any.
     best_epoch_
-        The first epoch with the best score; without validation queries the last one.
+        The first epoch with the best score; without validation queries the last one. 0: the weights before
+        the first epoch, of a warm start or where no epoch had a score, of which `fit` warns.
     n_iter_
         Epochs.
     stopped_by_
@@ -122,10 +125,6 @@ class NeuralRanker(Ranker):
     >>> model.certificate_
     FittedCertificate(ndcg@5 on grades, softmax, sort: proven, rests on every distribution)
     """
-
-    __metadata_request__predict: ClassVar = {"qid": True}
-
-    scorer_: NeuralScorer
 
     def __init__(
         self,
@@ -189,7 +188,7 @@ class NeuralRanker(Ranker):
         Parameters
         ----------
         X
-            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse.
+            Features, one row per item: numpy, pandas, polars, pyarrow, a dense tensor or scipy sparse.
         y
             One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one).
         qid
@@ -197,16 +196,17 @@ class NeuralRanker(Ranker):
         sample_weight, query_weight
             As for `LinearRanker`.
         eval_set
-            Validation queries, as `RankingData` or (X, y, qid): the best epoch is the one that scores best
-            there.
+            Validation queries, as `RankingData`, (X, y, qid), or (X, y) of one query: the best epoch is the
+            one that scores best there.
         """
         metric, surrogate = self.checked_parameters()
-        from concordant.rankers.networks.start import checkpoint_of, course_of, trainer_of
+        from concordant.rankers.networks.place import place_of, undisturbed
+        from concordant.rankers.networks.start import checkpoint_of, course_of, trained, trainer_of
 
         given, last = self.get_params(deep=False), getattr(self, "scorer_", None) if self.warm_start else None
         self.refuse_no_labels(y)
-        features = self.checked_features(X, reset=True)
-        rows = Rows.of(features, y, qid, sample_weight, query_weight)
+        features = self.checked_features(X, reset=last is None)
+        rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
         held = None if eval_set is None else self.evaluation_rows(metric, eval_set)
         lesson = Lesson.of(metric, surrogate, rows, self.assume, self.f)
         lesson.claim.warn()
@@ -214,52 +214,32 @@ class NeuralRanker(Ranker):
         course = course_of(given, checkpoint)
         if held is None and self.early_stopping is not None:
             lesson, held = lesson.split(rows, self.validation_fraction, metric, course.generator(3))
-        trainer = trainer_of(given, metric, lesson, held, course, last)
-        return self.adopt(lesson, trainer, course, self.trained(trainer, course, checkpoint))
+        with undisturbed(place_of(self.device)):
+            trainer = trainer_of(given, metric, lesson, held, course, last)
+            return self.adopt(lesson, trainer, course, *trained(given, trainer, course, checkpoint))
 
     def checked_parameters(self) -> tuple[Metric, Surrogate]:
         """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
         if find_spec("torch") is None:
             raise MissingExtraError("torch", "torch", "NeuralRanker")
         check_parameters(self.get_params(deep=False))
-        from concordant.rankers.networks.start import place_of
+        from concordant.rankers.networks.place import place_of
 
         place_of(self.device)
         metric = read_metric(self.metric)
         return metric, chosen_surrogate(self.surrogate, metric)
 
-    def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
-        """Features as float32 or float64; sparse ones are refused where they are too many to be dense."""
-        features = super().checked_features(X, reset=reset)
-        if hasattr(features, "toarray") and 4 * features.shape[0] * features.shape[1] > MOST_BYTES:
-            wanted = f"at most {MOST_BYTES // 4:,} numbers: a network needs dense features, in float32"
-            raise ShapeError("X", features.shape, wanted)
-        return features
+    def evaluation_rows(self, metric: Metric, eval_set: Any) -> Rows:
+        """Validation rows of the caller; refused where they are wrong, or tell nothing."""
+        X, y, qid = map(on_host, given_rows(eval_set))
+        held = Rows.of(self.checked_features(X, reset=False), y, qid, None, None)
+        evaluation(metric, held, "eval_set")
+        return held
 
-    def evaluation_rows(self, metric: Metric, given: Any) -> Rows:
-        """Validation rows of the caller, checked."""
-        return evaluation_rows(metric, given, lambda X: self.checked_features(X, reset=False))
-
-    def trained(self, trainer: Trainer, course: Course, checkpoint: Checkpoint | None) -> str:
-        """Train, from a checkpoint on if there is one; say what ended it."""
-        from concordant.rankers.networks.training import reported
-
-        if checkpoint is not None:
-            checkpoint.restore(trainer, course)
-
-        def kept(course: Course) -> None:
-            if checkpoint is not None:
-                checkpoint.write(trainer, course)
-
-        patience = None if self.early_stopping is None else int(self.early_stopping)
-        with reported(int(self.max_epochs), self.verbose, self.callback) as told:
-            return trainer.run(course, int(self.max_epochs), patience, told, kept)
-
-    def adopt(self, lesson: Lesson, trainer: Trainer, course: Course, reason: str) -> Self:
+    def adopt(self, lesson: Lesson, trainer: Trainer, course: Course, first: float, reason: str) -> Self:
         """Take the network over; say where training fell short. Called by `fit`, whose caller is warned."""
         from concordant.rankers.networks.scores import mean_loss
 
-        first = mean_loss(trainer.loss, trainer.pool)
         value = mean_loss(trainer.loss, trainer.pool, trainer.scorer)
         self.scorer_ = trainer.scorer.to("cpu").eval()
         self.surrogate_, self.basis_ = lesson.surrogate, lesson.claim.condition
@@ -268,37 +248,9 @@ class NeuralRanker(Ranker):
         if course.scores:
             self.history_["score"] = list(course.scores)
         self.best_epoch_, self.n_iter_, self.stopped_by_ = course.best_epoch, len(course.losses), reason
-        chosen = "early_stopping" if reason == "limit" and course.scores else reason  # on validation queries
-        descent = Descent(first, value, course.best_epoch, "epochs", chosen)
+        descent = Descent(first, value, course.best_epoch, "epochs", reason, bool(course.scores))
         self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
-        short = SHORT[reason].format(self.n_iter_) if reason in SHORT else ""
+        scoreless = course.losses and not (course.best_epoch or trainer.warm)
+        short = SHORT["no score" if scoreless else reason].format(self.n_iter_)
         warn_of_shortfall("" if lesson.n_informative else "labels that differ", short)
         return self
-
-    def predict(self, X: ArrayLike, *, qid: ArrayLike = None) -> FloatArray:
-        """Give the score of each row, to single precision; high is better.
-
-        Parameters
-        ----------
-        X
-            Features, as for `fit`.
-        qid
-            Query ids, where the network reads the context; None: all rows are one query. Not read otherwise.
-        """
-        check_is_fitted(self, "scorer_")
-        from concordant.rankers.networks.scores import predicted
-
-        features = self.checked_features(X, reset=False)
-        if not self.scorer_.context:
-            return predicted(self.scorer_, features, None, self.device)
-        queries = Queries.of(qid, features.shape[0], "X")
-        grouped = queries.gather(features)
-        return queries.scatter(predicted(self.scorer_, grouped, queries.offsets, self.device))
-
-    def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
-        """The scores, which read the queries where the network reads the context."""
-        return self.predict(X, qid=qid)
-
-    def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
-        """Give the place of each row in its query, 1 the best; equal scores keep their order."""
-        return positions(self.predict(X, qid=qid), qid=qid)

@@ -77,14 +77,17 @@ class Descent:
     Attributes
     ----------
     first, value
-        Mean training loss at scores 0, and at the end.
+        Mean training loss before the work, of trees at scores 0, of a network at the weights it began with;
+        and at the end.
     n_iter
         Trees, or epochs, that were kept.
     unit
         "trees" or "epochs".
     stopped_by
-        "limit" (their number), "early_stopping", "no_split" (no leaf could be cut),
-        "callback" or "interrupt".
+        "limit" (their number), "early_stopping", "no_split" (no leaf could be cut), "callback", "interrupt"
+        or "divergence" (the loss or a weight was no finite number).
+    chosen
+        Whether their number was chosen on validation queries, whatever ended the work.
     """
 
     first: float
@@ -92,12 +95,16 @@ class Descent:
     n_iter: int
     unit: str
     stopped_by: str
+    chosen: bool = False
 
     def __str__(self) -> str:
-        ends = {"limit": "their number was set", "early_stopping": "chosen on validation queries"}
-        by = ends.get(self.stopped_by, f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work")
-        text = f"Here {self.n_iter} {self.unit} ({by}) took the mean training loss"
-        return f"{text} from {self.first:.6g} to {self.value:.6g}; its least value is not known"
+        chosen = self.chosen or self.stopped_by == "early_stopping"
+        by = ["chosen on validation queries"] if chosen else []
+        if self.stopped_by not in ("limit", "early_stopping"):
+            by += [f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work"]
+        text = f"Here {self.n_iter} {self.unit} ({'; '.join(by or ['their number was set'])})"
+        took = f"took the mean training loss from {self.first:.6g} to {self.value:.6g}"
+        return f"{text} {took}; its least value is not known"
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
 
 
 def chosen_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -> tuple[Surrogate, float]:
-    """Give the surrogate and the lift for boosted trees; where "auto", those that measured best.
+    """Give the surrogate and the lift for boosted trees; where "auto", those of `TREES`.
 
     >>> from concordant import metric
     >>> chosen_for_trees("auto", "auto", metric("ap")), chosen_for_trees("pairwise", "auto", metric("ap"))[1]
@@ -93,14 +93,15 @@ def chosen_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -
     chosen = chosen_surrogate(name, metric)
     best, height = TREES.get(metric.name, OF_TREES)
     chosen = best if isinstance(name, str) and name == "auto" else chosen
-    if lift != "auto":
+    if not (isinstance(lift, str) and lift == "auto"):
         return chosen, check_lift(lift, chosen)
     return chosen, height if chosen == best else 1.0 * isinstance(chosen, Softmax)
 
 
 def check_lift(lift: Any, loss: Surrogate) -> float:
     """Refuse what no targets can be lifted by."""
-    if not (isinstance(lift, Real) and 0.0 <= float(lift) < float("inf")):
+    number = isinstance(lift, Real) and not isinstance(lift, (bool, np.bool_))
+    if not (number and 0.0 <= float(lift) < float("inf")):
         raise ParameterError("lift", lift, "a finite number >= 0, or 'auto'")
     if lift and loss.reads != "targets":
         raise ParameterError("lift", lift, f"0 for {loss.name}, which reads {loss.reads}, not targets")

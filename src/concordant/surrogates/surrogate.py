@@ -73,7 +73,10 @@ class Loss(ABC):
             "exact": the diagonal of the Hessian. "majorising": h such that at no scores the Hessian exceeds
             2 diag(h). Rows put together in leaves, whose scores move by - rate * sum(gradient) / sum(h), then
             never raise the summed values at any rate <= 1: the change is at most the sum over leaves of
-            (rate^2 - rate) * sum(gradient)^2 / sum(h). The surrogate's `curvatures` has the kinds there are.
+            (rate^2 - rate) * sum(gradient)^2 / sum(h). Sums are over all rows of a leaf, and the step is its
+            own. Values v that are clipped, by a monotone constraint, such that the sum over leaves of
+            sum(gradient) v + sum(h) v^2 / 2 is still at most 0 need a rate <= 1/2; drawn rows or rounded
+            gradients promise nothing. The surrogate's `curvatures` has the kinds there are.
         grad
             The gradient at these scores, where the caller has it: it may save work.
         """
@@ -143,7 +146,7 @@ class Surrogate(ABC):
 
     @property
     def curvatures(self) -> tuple[str, ...]:
-        """Kinds of `Loss.curvature` it has, the one that measured best with boosted trees first."""
+        """Kinds of `Loss.curvature` it has, the exact one first, where it is there."""
         return ()
 
     def levels(self, targets: FloatArray, offsets: IntArray) -> FloatArray:

@@ -10,7 +10,7 @@ from torch import Tensor
 from concordant.exceptions import LengthMismatchError, ParameterError, ShapeError
 from concordant.torch.lists import Lists
 
-__all__ = ["Given", "read", "sizes"]
+__all__ = ["Given", "as_numbers", "read", "sizes"]
 
 
 class Given(NamedTuple):
@@ -25,11 +25,12 @@ class Given(NamedTuple):
 
 def read(scores: Tensor, labels: Any, offsets: Any = None, mask: Tensor | None = None) -> Given:
     """Read any layout; labels stand as the scores do."""
+    check_real(scores, "scores")
     if scores.is_nested:
         if offsets is not None or mask is not None:
             raise ParameterError("offsets and mask", "given", "left out: nested scores know their lists")
         return read_nested(scores, labels)
-    labels = torch.as_tensor(labels, device=scores.device)
+    labels = as_numbers(labels, "y", scores.device)
     if labels.shape != scores.shape:
         raise ShapeError("y", tuple(labels.shape), f"{tuple(scores.shape)}, as scores has")
     if scores.ndim == 1 and mask is None:
@@ -38,6 +39,23 @@ def read(scores: Tensor, labels: Any, offsets: Any = None, mask: Tensor | None =
         return Given(scores, labels, None, read_mask(mask, scores), scores.shape[1])
     expected = "one number per row with offsets, or (B, n), one row per list, with a mask (True: an item)"
     raise ShapeError("scores", tuple(scores.shape), expected)
+
+
+def check_real(given: Any, name: str) -> None:
+    """Refuse what is no tensor, and complex numbers."""
+    if not isinstance(given, Tensor) or given.is_complex():
+        seen = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise ParameterError(name, str(seen), "a tensor of real numbers")
+
+
+def as_numbers(given: Any, name: str, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """Give a tensor of real numbers, on the device."""
+    try:
+        read = torch.as_tensor(given, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ParameterError(name, type(given).__name__, f"numbers that torch can read ({error})") from error
+    check_real(read, name)
+    return read if dtype is None else torch.as_tensor(given, dtype=dtype, device=device)
 
 
 def read_offsets(offsets: Any, scores: Tensor) -> tuple[Tensor | Lists | None, None, int]:
@@ -49,14 +67,14 @@ def read_offsets(offsets: Any, scores: Tensor) -> tuple[Tensor | Lists | None, N
             raise LengthMismatchError("scores", scores.shape[0], offsets.n_rows, "the lists' data")
         known = offsets.offsets if torch.compiler.is_compiling() else offsets
         return known, None, offsets.longest
-    return torch.as_tensor(offsets, device=scores.device), None, -1
+    return as_numbers(offsets, "offsets", scores.device), None, -1
 
 
 def read_mask(mask: Any, scores: Tensor) -> Tensor | None:
     """A mask of the items."""
     if mask is None:
         return None
-    read = torch.as_tensor(mask, device=scores.device)
+    read = as_numbers(mask, "mask", scores.device)
     if read.dtype != torch.bool or read.shape != scores.shape:
         seen = f"{read.dtype} of shape {tuple(read.shape)}"
         raise ParameterError("mask", seen, f"bool of shape {tuple(scores.shape)}, True where an item stands")
@@ -67,10 +85,14 @@ def read_nested(scores: Tensor, labels: Any) -> Given:
     """Nested tensors, jagged or strided, as flat ones."""
     if not getattr(labels, "is_nested", False):
         raise ParameterError("y", type(labels).__name__, "nested, as the scores are")
+    check_real(labels, "y")
     flat, offsets = unnested(scores, "scores")
-    flat_labels, _ = unnested(labels, "y")
+    flat_labels, own = unnested(labels, "y")
     if flat_labels.shape != flat.shape:
         raise ShapeError("y", tuple(flat_labels.shape), f"{tuple(flat.shape)} in all, as scores has")
+    # Under torch.compile lists of other sizes are other shapes: there is nothing to look at.
+    if own is not offsets and not torch.compiler.is_compiling() and not torch.equal(own, offsets):
+        raise ShapeError("y", tuple(own.diff().tolist()), f"lists of sizes {tuple(offsets.diff().tolist())}")
     return Given(flat, flat_labels, offsets, None, -1)
 
 

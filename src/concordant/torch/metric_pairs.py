@@ -18,28 +18,31 @@ __all__ = ["discordance"]
 
 def discordance(metric: Discordance, grades: Tensor, found: Ranking) -> Measured:
     """PD, WPD: weight of the pairs that stand wrong; AUC: share of those that stand right."""
-    lists, gain = found.lists, gains(*metric.gain(), grades)
+    lists = found.lists
     if isinstance(metric, AUC):
+        gain = gains(*metric.gain(), grades)
         positive = lists.sums(gain)
         pairs = positive * (lists.sizes - positive)
         wrong = wrong_pairs(gain.long(), None, found, n_bits=1)
         return Measured(1.0 - wrong / pairs.clamp(min=1.0), pairs > 0)
-    levels, table = levels_of(gain, lists)
-    several = lists.sums((levels > 0).double()) > 0
+    levels, table = levels_of(grades, lists)
+    table = gains(*metric.gain(), table)  # once for each level: equal grades must have equal gains
+    gain = table[lists.starts + levels]
+    several = lists.lowest(gain) < lists.highest(gain)
     n_bits = int(levels.max()).bit_length()  # as many rounds as the levels need
     return Measured(wrong_pairs(levels, table if metric.weighted else None, found, n_bits), several)
 
 
-def levels_of(gain: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
-    """Rank of each row's gain among the different ones of its query, 0 lowest; and the gains by level.
+def levels_of(grades: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
+    """Rank of each row's grade among the different ones of its query, 0 lowest; and the grades by level.
 
-    The gain of a query's level stands in the query's rows, at the place of the level.
+    The grade of a query's level stands in the query's rows, at the place of the level.
     """
-    order = ranked(-gain, lists)
-    ordered, rows = gain[order], torch.arange(lists.n_rows, device=gain.device)
+    order = ranked(-grades, lists)
+    ordered, rows = grades[order], torch.arange(lists.n_rows, device=grades.device)
     number = counted((ordered != ordered.roll(1)) & (rows > lists.starts))[1:]
     number = number - number[lists.starts]
-    levels, table = torch.empty_like(number), torch.zeros_like(gain)
+    levels, table = torch.empty_like(number), torch.zeros_like(grades)
     levels[order] = number
     table[lists.starts + number] = ordered
     return levels, table

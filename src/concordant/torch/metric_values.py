@@ -42,12 +42,22 @@ def places(k: int | None, lists: Lists) -> int:
     return longest if k is None else min(k, longest)
 
 
-@lru_cache(maxsize=32)
 def discount_tables(metric: Additive, k: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Discounts of the first k places, and their sums; kept, since copying them makes the device wait."""
+    try:
+        return kept_tables(metric, k, device)
+    except TypeError:  # a caller's gain or discount that has no hash
+        return tables(metric, k, device)
+
+
+def tables(metric: Additive, k: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Make them."""
     discounts = metric.discounts(k)
     sums = np.r_[0.0, discounts.cumsum()]
     return torch.from_numpy(discounts).to(device), torch.from_numpy(sums).to(device)
+
+
+kept_tables = lru_cache(maxsize=32)(tables)
 
 
 def sums_of_gains(metric: Additive, grades: Tensor, found: Ranking) -> Measured:

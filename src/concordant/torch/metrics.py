@@ -19,7 +19,7 @@ from concordant.metrics.parse import METRICS
 from concordant.metrics.parse import metric as read_metric
 from concordant.supervision.columns import check_scores
 from concordant.supervision.labels import Grades, Permutations, Preferences
-from concordant.torch.inputs import Given, read
+from concordant.torch.inputs import Given, as_numbers, read
 from concordant.torch.lists import Lists
 from concordant.torch.metric_pairs import discordance
 from concordant.torch.metric_ranking import Ranking, ranking
@@ -145,7 +145,7 @@ class DeviceMetric(nn.Module):
         flat = flat if flat.is_floating_point() else flat.double()
         weights = query_weight
         if weights is not None:
-            weights = torch.as_tensor(weights, dtype=torch.float64, device=flat.device)
+            weights = as_numbers(weights, "query_weight", flat.device, torch.float64)
         if self.validate:
             refuse_bad(self.metric, flat, grades, weights, lists)
         if callable(self.metric.convention.gain):
@@ -204,7 +204,9 @@ def average(values: Tensor, weights: Tensor | None, *, skip: bool) -> Tensor:
 
 def read_ids(scores: Tensor, docid: Tensor, offsets: Any, mask: Tensor | None) -> Given:
     """Document ids, which stand as the scores do."""
-    if docid.is_floating_point():
+    if not getattr(docid, "is_nested", False):
+        docid = as_numbers(docid, "docid", scores.device)
+    if docid.is_floating_point() or docid.is_complex():
         raise ParameterError("docid", docid.dtype, "whole numbers")
     if not scores.is_nested and docid.shape != scores.shape:
         raise ShapeError("docid", tuple(docid.shape), f"{tuple(scores.shape)}, as scores has")

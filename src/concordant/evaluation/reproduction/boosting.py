@@ -1,7 +1,8 @@
 """Boosted trees side by side: the boosters' own ranking objectives, and surrogates consistent for the metric.
 
-Everyone grows the same trees on the same folds; for each metric the shape and the number of trees are those
-that are best for this metric on the validation queries.
+Everyone grows as many trees, of as many leaves and at the same rate, on the same folds; each library keeps
+its own regularisation, ours has that of `BoostedRanker`. For each metric the shape and the number of trees
+are those that are best for this metric on the validation queries.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from concordant.evaluation.reproduction.boosting_methods import (
     Method,
     default_of,
 )
-from concordant.evaluation.reproduction.boosting_results import Reproduction, Row, Study
+from concordant.evaluation.reproduction.boosting_results import (
+    CHOSEN,
+    Reproduction,
+    Row,
+    Study,
+    default_row,
+)
 from concordant.evaluation.reproduction.boosting_runs import METRICS, Run, Spot, run_or_read
 from concordant.evaluation.reproduction.boosting_trees import Parts, Plan, Shape, need
 from concordant.exceptions import UnknownNameError
@@ -52,33 +59,36 @@ class Task:
 
 
 def rows(metric: str) -> tuple[Row, ...]:
-    """Give the rows of a metric's table: single methods, and the choice among all of a side on validation.
+    """Give the rows of a metric's table: what each side chooses on validation queries, then single methods.
 
-    >>> [row.name for row in rows("ap")][-4:]
-    ['BoostedRanker, lightgbm', 'BoostedRanker, xgboost', 'BoostedRanker, catboost', 'BoostedRanker, chosen']
+    >>> [row.name for row in rows("ap")][:2]
+    ['concordant, chosen', 'peers, chosen']
     """
-    ours = {library: default_of(metric, library) for library in LIBRARIES}
+    defaults: dict[str, Method] = {"linear": Linear(metric)}
+    defaults |= {library: default_of(metric, library) for library in LIBRARIES}
+    first, second = CHOSEN
     return (
+        Row(first, "ours", tuple(one.name for one in ours(metric)), single=False),
+        Row(second, "peers", tuple(peer.name for peer in PEERS), single=False),
         *(Row(peer.name, "peers", (peer.name,)) for peer in PEERS),
-        Row("peers, chosen", "peers", tuple(peer.name for peer in PEERS), single=False),
-        Row("LinearRanker", "ours", (Linear(metric).name,)),
-        *(Row(f"BoostedRanker, {library}", "ours", (one.name,)) for library, one in ours.items()),
-        Row("BoostedRanker, chosen", "ours", tuple(one.name for one in boosted(metric)), single=False),
+        *(Row(default_row(kind), "ours", (one.name,)) for kind, one in defaults.items()),
     )
 
 
 def boosted(metric: str) -> tuple[Boosted, ...]:
-    """Give our candidates for a metric, the defaults of each booster among them."""
+    """Give our trees for a metric, the defaults of each booster among them."""
     defaults = (default_of(metric, library) for library in LIBRARIES)
     return tuple(dict.fromkeys((*defaults, *(Boosted(metric, *one) for one in OURS))))
 
 
+def ours(metric: str) -> tuple[Method, ...]:
+    """Give all of our rankers for a metric."""
+    return (Linear(metric), *boosted(metric))
+
+
 def methods(metrics: Iterable[str]) -> tuple[Method, ...]:
     """Give all that is trained for these metrics."""
-    own: list[Method] = []
-    for metric in metrics:
-        own += [Linear(metric), *boosted(metric)]
-    return (*PEERS, *own)
+    return (*PEERS, *(one for metric in metrics for one in ours(metric)))
 
 
 def reproduce(

@@ -24,8 +24,9 @@ from concordant.evaluation.reproduction.linear_paths import along, decades
 from concordant.metrics import metric as read_metric
 from concordant.rankers import LinearRanker
 from concordant.rankers.boosted import BoostedRanker
+from concordant.rankers.boosters import BOOSTERS
+from concordant.rankers.boosters.plan import chosen_loss
 from concordant.rankers.claim import knowingly
-from concordant.rankers.recipe import chosen_for_trees
 from concordant.supervision.data import RankingData
 from concordant.surrogates import Pairwise, Softmax, Squared, Surrogate, squared_hinge
 from concordant.types import FloatArray
@@ -42,6 +43,24 @@ __all__ = [
     "Peer",
     "default_of",
 ]
+
+# Files of this package that decide what a training gives: of another content they may give another result.
+MEASURED = (
+    "_segments.py",
+    "metrics/**/*.py",
+    "evaluation/reproduction/boosting_methods.py",
+    "evaluation/reproduction/boosting_runs.py",
+    "evaluation/reproduction/boosting_trees.py",
+)
+TRAINED = (*MEASURED, "rankers/recipe.py", "surrogates/**/*.py")
+OF_TREES = (*TRAINED, "rankers/boosted*.py", "rankers/boosters/*.py")
+OF_LINES = (
+    *TRAINED,
+    "evaluation/reproduction/linear_paths.py",
+    "rankers/linear.py",
+    "rankers/training.py",
+    "solvers/**/*.py",
+)
 
 LIBRARIES = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
 PENALTIES = decades(4, -5)
@@ -63,6 +82,10 @@ class Method(Protocol):
     @property
     def shaped(self) -> bool:
         """Whether it has trees, so that there are shapes to choose from."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Give patterns of the files of this package that decide what it gives."""
 
     def stages(self, plan: Plan) -> tuple[float, ...]:
         """Give what is chosen from."""
@@ -88,6 +111,7 @@ class Peer:
     library: str
     objective: str
     shaped = True
+    sources = MEASURED
 
     @property
     def name(self) -> str:
@@ -121,6 +145,7 @@ class Linear:
 
     metric: str
     shaped = False
+    sources = OF_LINES
 
     @property
     def name(self) -> str:
@@ -166,6 +191,7 @@ class Boosted:
     surrogate: str
     library: str
     shaped = True
+    sources = OF_TREES
 
     @property
     def name(self) -> str:
@@ -177,7 +203,7 @@ class Boosted:
         return plan.stages
 
     def ranker(self, shape: Shape, trees: int) -> BoostedRanker:
-        """Give the ranker: the same trees as the library's own objectives have."""
+        """Give the ranker: trees of the shape that the library's own objectives have, but our penalties."""
         symmetric = self.library == "catboost"
         return BoostedRanker(
             self.metric,
@@ -204,7 +230,7 @@ class Boosted:
 
     def recipe(self, shape: Shape) -> str:
         """Versions of the library and of ours, options of the ranker, and what "auto" means in them."""
-        loss, lift = chosen_for_trees(SURROGATES[self.surrogate], "auto", read_metric(self.metric))
+        loss, lift = chosen_loss(SURROGATES[self.surrogate], "auto", read_metric(self.metric))
         meant = {"lift": lift, "curvature": loss.curvatures[:1]}
         ours = f"concordant {version('concordant')} {self.ranker(shape, 1).get_params()} {meant}"
         return f"{self.library} {version(self.library)} {ours}"
@@ -231,10 +257,10 @@ OURS = (  # our candidates for each metric, beside the default of each booster
 
 
 def default_of(metric: str, library: str) -> Boosted:
-    """Give what `BoostedRanker` does by default.
+    """Give what `BoostedRanker` does by default, where a booster has not the loss, too.
 
-    >>> default_of("ndcg@10", "lightgbm").surrogate in SURROGATES
-    True
+    >>> default_of("auc", "lightgbm").surrogate, default_of("auc", "catboost").surrogate
+    ('pairwise', 'squared')
     """
-    chosen, _ = chosen_for_trees("auto", "auto", read_metric(metric))
+    chosen, _ = chosen_loss("auto", "auto", read_metric(metric), BOOSTERS[library].takes)
     return Boosted(metric, next(name for name, one in SURROGATES.items() if one == chosen), library)

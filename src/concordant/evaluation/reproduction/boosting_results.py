@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from concordant.evaluation.reproduction.boosting_contrasts import Contrast, contrast, corrected
 from concordant.evaluation.reproduction.boosting_runs import Run, best_of
 from concordant.evaluation.reproduction.boosting_trees import Plan, Shape
-from concordant.evaluation.significance import Comparison, Paired, against_best, holm, paired
+from concordant.evaluation.significance import Comparison, against_best, mean_of
 from concordant.types import FloatArray
 
-__all__ = ["BASE", "CHOSEN", "DEFAULT", "Choice", "Contrast", "Reproduction", "Row", "Study"]
+__all__ = ["BASE", "CHOSEN", "DEFAULT", "Choice", "Reproduction", "Row", "Study", "default_row"]
 
 BASE = "LightGBM lambdarank"
-DEFAULT = "BoostedRanker, lightgbm"
-CHOSEN = ("BoostedRanker, chosen", "peers, chosen")
-LEVEL = 0.05
+CHOSEN = ("concordant, chosen", "peers, chosen")
+
+
+def default_row(kind: str) -> str:
+    """Name the row of one of our rankers as it is by default.
+
+    >>> default_row("linear")
+    'concordant, linear (default)'
+    """
+    return f"concordant, {kind} (default)"
+
+
+DEFAULT = default_row("lightgbm")
 
 
 @dataclass(frozen=True)
@@ -67,39 +78,6 @@ class Choice:
             validation=best.told(metric),
             per_query=best.test[metric],
         )
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Two rows on the same test queries.
-
-    Attributes
-    ----------
-    data
-        The set, or "all sets".
-    metric, first, second
-        What is compared.
-    test
-        Mean of first less second, and the paired tests.
-    low, high
-        The 95 % interval of that mean, by Student's t.
-    wins, ties, losses
-        Queries on which the first is better, equal, worse.
-    adjusted
-        p-value of the t-test after Holm's correction over what was asked together.
-    """
-
-    data: str
-    metric: str
-    first: str
-    second: str
-    test: Paired
-    low: float
-    high: float
-    wins: int
-    ties: int
-    losses: int
-    adjusted: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,31 +161,43 @@ class Study:
     shapes: tuple[Shape, ...]
     quick: bool
 
+    def columns(self, metric: str) -> dict[str, dict[str, FloatArray]]:
+        """Set -> row -> value on each test query."""
+        return {one.data: one.column(metric) for one in self.sets}
+
     def column(self, metric: str) -> dict[str, FloatArray]:
         """Row -> value on each test query, set after set."""
-        columns = [one.column(metric) for one in self.sets]
+        columns = [*self.columns(metric).values()]
         return {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
 
-    def sides(self, metric: str) -> dict[str, str]:
-        """Row -> whose it is."""
-        return {row.name: row.side for row in self.sets[0].rows[metric]}
+    def by_set(self, metric: str) -> dict[str, float]:
+        """Row -> mean over sets of the mean over each one's test queries."""
+        columns = [*self.columns(metric).values()]
+        return {name: float(np.mean([mean_of(column[name]) for column in columns])) for name in columns[0]}
+
+    def against_choice(self, metric: str) -> list[Contrast]:
+        """Test our choice against the peers': in each set and over all, corrected together."""
+        columns = self.columns(metric)
+        found = [contrast(metric, {name: column}, *CHOSEN) for name, column in columns.items()]
+        return corrected([*found, contrast(metric, columns, *CHOSEN)] if len(columns) > 1 else found)
 
     def against_base(self, metric: str) -> list[Contrast]:
         """Test our rows against lambdarank over all sets, Holm's correction over our rows."""
-        ours = [name for name, side in self.sides(metric).items() if side == "ours"]
-        return contrasts("all sets", metric, self.column(metric), [(name, BASE) for name in ours])
+        ours = [row.name for row in self.sets[0].rows[metric] if row.side == "ours"]
+        return corrected([contrast(metric, self.columns(metric), name, BASE) for name in ours])
 
     def against_peers(self, metric: str) -> list[Contrast]:
-        """Test our default against each of the others over all sets, and the two choices."""
-        return contrasts("all sets", metric, self.column(metric), duels(self.sets[0].rows[metric]))
+        """Test our default against each of the others over all sets."""
+        _, *pairs = duels(self.sets[0].rows[metric])
+        return corrected([contrast(metric, self.columns(metric), *pair) for pair in pairs])
 
     @cached_property
     def cells(self) -> tuple[Contrast, ...]:
-        """Our default against each peer, and the two choices, for each set and metric; corrected together."""
+        """The two choices, and our default against each peer, for each set and metric; corrected together."""
         return tuple(
             corrected(
                 [
-                    contrast(one.data, metric, one.column(metric), *pair)
+                    contrast(metric, {one.data: one.column(metric)}, *pair)
                     for one in self.sets
                     for metric in self.metrics
                     for pair in duels(one.rows[metric])
@@ -232,8 +222,8 @@ class Study:
 
 
 def duels(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Pair our default with each of the others, and the two choices with one another."""
-    return [*((DEFAULT, row.name) for row in rows if row.side == "peers" and row.single), CHOSEN]
+    """Pair the two choices with one another, and our default with each of the others."""
+    return [CHOSEN, *((DEFAULT, row.name) for row in rows if row.side == "peers" and row.single)]
 
 
 def row_of(rows: Iterable[Row], name: str) -> Row:
@@ -244,46 +234,3 @@ def row_of(rows: Iterable[Row], name: str) -> Row:
 def pooled(folds: Iterable[Choice]) -> FloatArray:
     """Value on each test query, fold after fold."""
     return np.concatenate([choice.per_query for choice in folds])
-
-
-def contrasts(
-    data: str, metric: str, values: Mapping[str, FloatArray], asked: Iterable[tuple[str, str]]
-) -> list[Contrast]:
-    """Compare pairs of rows, and correct for their number."""
-    return corrected([contrast(data, metric, values, *pair) for pair in asked])
-
-
-def contrast(data: str, metric: str, values: Mapping[str, FloatArray], first: str, second: str) -> Contrast:
-    """Compare two rows."""
-    differences = values[first] - values[second]
-    known = differences[~np.isnan(differences)]
-    signs = [int((np.sign(known) == sign).sum()) for sign in (1, 0, -1)]
-    return Contrast(
-        data, metric, first, second, paired(values[first], values[second]), *interval(known), *signs
-    )
-
-
-def interval(differences: FloatArray, level: float = 0.95) -> tuple[float, float]:
-    """Give the interval of a mean by Student's t; of fewer than two differences there is none.
-
-    >>> [round(end, 4) for end in interval(np.array([0.0, 1.0, 2.0]))]
-    [-1.4841, 3.4841]
-    """
-    if len(differences) < 2:
-        return float("nan"), float("nan")
-    from scipy.stats import t
-
-    half = (
-        float(t.ppf(0.5 + level / 2, len(differences) - 1))
-        * float(differences.std(ddof=1))
-        / float(np.sqrt(len(differences)))
-    )
-    return float(differences.mean()) - half, float(differences.mean()) + half
-
-
-def corrected(found: Sequence[Contrast]) -> list[Contrast]:
-    """Correct the p-values of contrasts that were asked together."""
-    if not found:
-        return []
-    adjusted = holm([one.test.t_test for one in found]).tolist()
-    return [replace(one, adjusted=p) for one, p in zip(found, adjusted, strict=True)]

@@ -11,6 +11,7 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from concordant.types import FloatArray
 
 __all__ = ["METRICS", "Run", "Spot", "best_of", "run", "run_or_read"]
 
+PACKAGE = Path(__file__).parents[2]
 METRICS: Mapping[str, Metric] = {
     "ndcg@10": NDCG(k=10),
     "dcg@10": DCG(k=10),
@@ -127,11 +129,22 @@ def key_of(spot: Spot, method: Method, shape: Shape, parts: Parts, plan: Plan) -
     told = {
         "spot": [spot.data, spot.fold, spot.method, spot.shape],
         "by": method.recipe(shape),
+        "code": code_of(method.sources),
         "stages": method.stages(plan),
-        "metrics": list(METRICS),
+        "metrics": {name: repr(metric) for name, metric in METRICS.items()},
         "data": digest.hexdigest(),
     }
     return json.dumps(told)
+
+
+@cache
+def code_of(patterns: tuple[str, ...]) -> str:
+    """Give a digest of the files of this package that fit one of the patterns."""
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)}):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def slug(spot: Spot) -> str:

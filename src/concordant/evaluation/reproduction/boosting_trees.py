@@ -1,4 +1,7 @@
-"""The boosters of `boosting`: the same trees in each, grown once, scored after every few of them."""
+"""The boosters of `boosting`: trees of the same shape in each, grown once, scored after every few of them.
+
+Each library keeps its own regularisation.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from concordant.rankers.boosters.watch import Watch
 from concordant.surrogates import Loss, Squared, Surrogate
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Booster", "Data", "Trees", "varies"]
+__all__ = ["Booster", "Data", "Trees", "power_of_two", "varies"]
 
 TINY = 1e-35  # LightGBM reads smaller numbers as 0
 
@@ -68,7 +69,7 @@ class Data:
     loss, curvature
         The surrogate on the labels, summed over queries of mean weight 1; and the kind of its curvature.
     labels, query_weights, row_weights, offsets
-        What the surrogate is told, the weight of each query, that of each row's label, and the queries.
+        What the surrogate is told, the weight of each query, that of each row, and the queries.
     held
         Features of held-out queries; None: there are none.
     """
@@ -83,23 +84,36 @@ class Data:
     offsets: IntArray
     held: Any = None
 
-    def objective(self, watch: Watch) -> Callable[[FloatArray, Any], Slopes]:
-        """Give gradient and curvature at scores; a plain function, which libraries may copy."""
+    def objective(self, watch: Watch, scale: float) -> Callable[[FloatArray, Any], Slopes]:
+        """Give gradient and curvature at scores, times `scale`: a plain function, which may be copied."""
         loss, kind = self.loss, self.curvature
 
         def asked(scores: FloatArray, data: Any) -> Slopes:
             del data
-            value, found = slopes(loss, scores, kind)
-            watch.losses.append(value)
+            value, found = slopes(loss, scores, kind, scale)
+            watch.losses[len(watch.history)] = value
             return found
 
         return asked
 
+    @cached_property
+    def first(self) -> tuple[FloatArray, FloatArray]:
+        """Gradient and curvature at scores 0, of the rows that have a curvature."""
+        zeros = np.zeros(len(self.labels))
+        grad, found = self.loss.value_and_grad(zeros)[1], self.loss.curvature(zeros, self.curvature)
+        return grad[found > 0.0], found[found > 0.0]
+
     @property
     def unit(self) -> float:
         """Mean curvature of a row at scores 0, of those that have any: what a row counts in a leaf."""
-        found = self.loss.curvature(np.zeros(len(self.labels)), self.curvature)
-        return float(found[found > 0.0].mean()) if found.any() else 1.0
+        found = self.first[1]
+        return float(found.mean()) if found.size else 1.0
+
+    @property
+    def gain(self) -> float:
+        """What the first Newton steps of single rows would gain, in the mean; twice that."""
+        grad, found = self.first
+        return float((grad**2 / found).mean()) if found.size else 0.0
 
     def blank(self) -> Data:
         """Give rows of the same features from which nothing is learned: splits part the labels evenly."""
@@ -107,6 +121,15 @@ class Data:
         labels, offsets = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 4])
         loss, ones = Squared().bind(labels, offsets), np.ones(4)
         return Data(X, Squared(), loss, "exact", labels, ones[:1], ones, offsets)
+
+
+def power_of_two(number: float) -> float:
+    """Give the power of 2 next to a positive number.
+
+    >>> power_of_two(0.3), power_of_two(1000.0)
+    (0.25, 1024.0)
+    """
+    return 2.0 ** round(math.log2(number))
 
 
 def varies(X: Any) -> bool:
@@ -130,6 +153,7 @@ class Booster(ABC):
 
     name: ClassVar[str]
     own: ClassVar[Mapping[str, str]]  # what `params` may not say -> what says it instead
+    asks: ClassVar[bool] = True  # for gradients and curvatures
 
     def library(self) -> Any:
         """Import it."""
@@ -146,6 +170,18 @@ class Booster(ABC):
     def check(self, surrogate: Surrogate, curvature: str) -> None:
         """Refuse a loss that it cannot be trained by."""
         del surrogate, curvature
+
+    def scale(self, data: Data) -> float:
+        """Give the power of 2 that gradients and curvatures are multiplied by: a row has a curvature near 1.
+
+        Sums over leaves are then rows, to whatever the library compares or adds to them; and single precision
+        loses nothing. Steps, and by a power of 2 their last bits, stay as they are.
+        """
+        return power_of_two(1.0 / data.unit)
+
+    def draws(self, trees: Trees) -> bool:
+        """Tell whether a round that finds no split may be followed by one that does."""
+        return trees.subsample < 1.0 or trees.colsample < 1.0
 
     def settings(self, trees: Trees, data: Data) -> dict[str, Any]:
         """Give the library's parameters: ours, then the caller's, which win."""

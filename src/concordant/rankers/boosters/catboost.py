@@ -32,15 +32,21 @@ ALIASES = (  # names of one parameter each
     {"min_data_in_leaf", "min_child_samples"},
     {"border_count", "max_bin"},
     {"early_stopping_rounds", "od_wait", "od_type", "od_pval"},
+    {"logging_level", "verbose", "verbose_eval", "silent"},
 )
+UNSHARED = ("No", "Bayesian")  # ways to draw rows that know no share of them
 DEEPEST = 16  # that CatBoost grows
 SYMMETRIC = 6  # depth of its own trees
 
 
 class CatBoost(Booster):
-    """QueryRMSE is our squared loss, QuerySoftMax our softmax, both up to a constant factor."""
+    """QueryRMSE is our squared loss, QuerySoftMax our softmax, both up to a constant factor.
+
+    Scores of splits are disturbed at random, as it does by default (`random_strength`), by our seed.
+    """
 
     name: ClassVar[str] = "catboost"
+    asks: ClassVar[bool] = False
     own: ClassVar = {
         "loss_function": "surrogate names the loss",
         "eval_metric": "metric is a parameter of the ranker",
@@ -85,8 +91,10 @@ class CatBoost(Booster):
             "bootstrap_type": "No",
             **self.shape(trees),
         }
-        if trees.subsample < 1.0:
+        if trees.subsample < 1.0 and trees.params.get("bootstrap_type") not in UNSHARED:
             chosen |= {"bootstrap_type": "Bernoulli", "subsample": trees.subsample}
+        if "subsample" in trees.params:
+            chosen |= {"bootstrap_type": "Bernoulli"}
         return chosen | ({"monotone_constraints": list(trees.monotonic)} if any(trees.monotonic) else {})
 
     def shape(self, trees: Trees) -> dict[str, Any]:
@@ -161,11 +169,14 @@ class CatBoost(Booster):
 
 
 def labelled(data: Data) -> dict[str, Any]:
-    """Give the columns of the training rows; CatBoost takes weights of queries or of rows, not both."""
+    """Give the columns of the training rows; CatBoost takes weights of queries or of rows, not both.
+
+    Those of rows are in the labels of the softmax, already.
+    """
     sizes = np.diff(data.offsets)
     weights, groups = np.repeat(data.query_weights, sizes), np.repeat(np.arange(len(sizes)), sizes)
     if isinstance(data.surrogate, Softmax):
-        return {"label": data.labels * data.row_weights, "group_weight": weights, "group_id": groups}
+        return {"label": data.labels, "group_weight": weights, "group_id": groups}
     return {"label": data.labels, "weight": weights * data.row_weights, "group_id": groups}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.types import FloatArray
 
 __all__ = ["Encoding", "categorical_numbers", "monotonic_signs"]
@@ -47,8 +48,12 @@ class Encoding:
         if rest:
             matrix[:, rest] = check_array(part(X, rest), dtype=np.float64, ensure_all_finite="allow-nan")
         for number, known in self.categories.items():
-            codes = {value: float(code) for code, value in enumerate(known)}
-            matrix[:, number] = [codes.get(value, np.nan) for value in column(X, number)]
+            codes, values = {value: float(code) for code, value in enumerate(known)}, column(X, number)
+            matrix[:, number] = [codes.get(value, np.nan) for value in values]
+            if known and np.isnan(matrix[:, number]).all() and (seen := categories(values)):
+                text = f"no category of feature {number} was seen by fit: {seen[0]!r}, say, is not one of "
+                text += f"{known[:3]}, of type {type(known[0]).__name__}; all of them count as missing"
+                warnings.warn(text, UserWarning, stacklevel=4)
         return matrix
 
 
@@ -58,9 +63,12 @@ def categories(values: list[Any]) -> list[Any]:
     >>> categories(["b", None, "a", float("nan"), "b"])
     ['a', 'b']
     """
-    return sorted(
-        {value for value in values if not missing(value)}, key=lambda one: (isinstance(one, str), one)
-    )
+    try:
+        different = {value for value in values if not missing(value)}
+        return sorted(different, key=lambda one: (isinstance(one, str), one))
+    except (TypeError, ValueError) as error:
+        hint = "write them as text, or as numbers."
+        raise LabelError(f"categories of a feature cannot be compared ({error})", hint) from error
 
 
 def missing(value: Any) -> bool:
@@ -89,7 +97,7 @@ def part(X: Any, numbers: list[int]) -> Any:
 def categorical_numbers(given: Any, X: Any) -> tuple[int, ...]:
     """Give the numbers of the categorical features: by dtype, by name or by number."""
     frame = framed(X)
-    if isinstance(given, str) and given != "from_dtype":
+    if (isinstance(given, str) and given != "from_dtype") or not (given is None or hasattr(given, "__len__")):
         wanted = "'from_dtype', None, or a list of names or numbers of features"
         raise ParameterError("categorical_features", given, wanted)
     if frame is None and (given is None or isinstance(given, str)):
@@ -97,9 +105,8 @@ def categorical_numbers(given: Any, X: Any) -> tuple[int, ...]:
     if given is None or isinstance(given, str):
         found = typed(frame, nw.Categorical, nw.Enum) if given else ()
     else:
-        chosen = np.flatnonzero(given) if np.asarray(given).dtype == np.bool_ else np.asarray(given)
         names = [] if frame is None else frame.columns
-        found = tuple(sorted({number_of(one, names, X.shape[1]) for one in chosen.tolist()}))
+        found = tuple(sorted({number_of(one, names, X.shape[1]) for one in listed(given, X.shape[1])}))
     if found and hasattr(X, "tocsr"):
         raise ParameterError("categorical_features", given, "None for sparse features, which are numbers")
     if frame is not None and (text := set(typed(frame, nw.String)) - set(found)):
@@ -107,6 +114,17 @@ def categorical_numbers(given: Any, X: Any) -> tuple[int, ...]:
         wanted = f"a list that names {name!r}, which is text; or give that column the type of a category"
         raise ParameterError("categorical_features", given, wanted)
     return found
+
+
+def listed(given: Any, n_features: int) -> list[Any]:
+    """Give names and numbers as they are, or those that a mask of the features marks."""
+    chosen = list(given)
+    if not chosen or not all(isinstance(one, (bool, np.bool_)) for one in chosen):
+        return chosen
+    if len(chosen) != n_features:
+        wanted = f"one truth value for each of the {n_features} features, if it is a mask"
+        raise ParameterError("categorical_features", given, wanted)
+    return np.flatnonzero(chosen).tolist()
 
 
 def typed(frame: Any, *kinds: Any) -> tuple[int, ...]:
@@ -120,7 +138,7 @@ def number_of(one: Any, names: list[str], n_features: int) -> int:
         if one not in names:
             raise UnknownNameError("feature", one, names)
         return names.index(one)
-    if not isinstance(one, Integral) or not 0 <= int(one) < n_features:
+    if not isinstance(one, Integral) or isinstance(one, (bool, np.bool_)) or not 0 <= int(one) < n_features:
         raise ParameterError(
             "categorical_features", one, f"names, or whole numbers from 0 to {n_features - 1}"
         )
@@ -138,9 +156,12 @@ def monotonic_signs(given: Any, names: list[str], n_features: int) -> tuple[int,
     signs = [0] * n_features
     if isinstance(given, Mapping):
         for name, sign in given.items():
+            if not names:
+                wanted = "a list: a dict goes by name, and the features of fit had none"
+                raise ParameterError("monotonic_cst", given, wanted)
             signs[number_of(str(name), names, n_features)] = sign
     else:
-        signs = list(given)
+        signs = list(given) if hasattr(given, "__len__") and not isinstance(given, str) else []
     if len(signs) != n_features or any(sign not in (-1, 0, 1) for sign in signs):
         wanted = f"-1, 0 or 1 for each of the {n_features} features, or a dict of them by name"
         raise ParameterError("monotonic_cst", given, wanted)

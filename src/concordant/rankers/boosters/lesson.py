@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from concordant.exceptions import LabelError, ParameterError
-from concordant.metrics.metric import Metric
+from concordant.exceptions import ParameterError
 from concordant.rankers.boosters.booster import Data
 from concordant.rankers.boosters.plan import Plan
 from concordant.rankers.claim import Claim
 from concordant.rankers.folds import Rows
+from concordant.rankers.held_out import Evaluate, evaluation, given_rows
 from concordant.rankers.optimality import Sample
 from concordant.rankers.training import label_weights, n_informative, query_shares, query_weights, seen
-from concordant.supervision.queries import Queries, naming_query
+from concordant.supervision.queries import Queries
 from concordant.types import FloatArray
 
-__all__ = ["Evaluate", "Lesson", "evaluation", "given_rows", "halves"]
-
-Evaluate = Callable[[FloatArray], float]
+__all__ = ["Evaluate", "Lesson", "evaluation", "given_rows", "halves", "told"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +46,8 @@ class Lesson:
     def of(cls, plan: Plan, rows: Rows, held: Any = None) -> Lesson:
         """Supervision -> targets -> loss, summed over queries, of which the mean one weighs 1."""
         queries = Queries.of(rows.qid, rows.X.shape[0], "X")
-        labels, claim = plan.labels(rows.y, queries)
-        shares, own = query_shares(rows.query_weight, queries), label_weights(rows.sample_weight, queries)
+        labels, own, claim = told(plan, rows, queries)
+        shares = query_shares(rows.query_weight, queries)
         counted = int((shares > 0.0).sum())
         weights = shares * counted
         targets = labels if plan.surrogate.reads == "targets" else None
@@ -75,39 +71,34 @@ class Lesson:
         return float(self.data.loss.value_and_grad(scores)[0].sum()) / self.n_counted
 
 
-def given_rows(eval_set: Any) -> tuple[Any, Any, Any]:
-    """Give features, labels and query ids of held-out queries."""
-    if all(hasattr(eval_set, name) for name in ("X", "y", "qid")):  # RankingData, and the like
-        return eval_set.X, eval_set.y, eval_set.qid
-    if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
-        raise ParameterError("eval_set", type(eval_set).__name__, "RankingData or (X, y, qid)")
-    return eval_set[0], eval_set[1], eval_set[2] if len(eval_set) == 3 else None
+def told(plan: Plan, rows: Rows, queries: Queries) -> tuple[FloatArray, FloatArray, Claim]:
+    """Give what the surrogate is told, by sorted row, the weight of each, and what is known of that."""
+    labels, claim = plan.labels(rows.y, queries)
+    return *plan.weighed(labels, mean_one(rows.sample_weight, queries), queries), claim
+
+
+def mean_one(sample_weight: Any, queries: Queries) -> FloatArray | None:
+    """Give the weight of each sorted row's label, of which the mean one that counts is 1; None: all are."""
+    if sample_weight is None:
+        return None
+    given = label_weights(sample_weight, queries)
+    given = given / given.max()  # so that huge and tiny ones can be added
+    own: FloatArray = given / given[given > 0.0].mean()
+    return own
 
 
 def halves(rows: Rows, share: float, seed: int | None) -> tuple[Rows, Rows]:
-    """Cut off about this share of the queries."""
+    """Hold out about this share of the queries that count; the others are left to the training rows."""
     queries = Queries.of(rows.qid, rows.X.shape[0], "X")
-    train, held = queries.split(1.0 - share, share, seed=seed)  # type: ignore[arg-type]
-    if not (train.size and held.size):
+    given = None if rows.query_weight is None else query_weights(rows.query_weight, queries)
+    counted = np.arange(queries.n_queries) if given is None else np.flatnonzero(given)
+    shuffled = np.random.default_rng(seed).permutation(counted)
+    held = queries.rows(np.sort(shuffled[round((1.0 - share) * len(counted)) :]))
+    train = np.setdiff1d(np.arange(queries.n_rows), held)
+    if not (held.size and len(held) < len(queries.rows(counted))):
         wanted = (
-            f"such that of {queries.n_queries} queries some are held out, and some are not; or give eval_set"
+            f"such that of {len(counted)} queries that count some are held out, and some are not; or give "
+            "eval_set"
         )
         raise ParameterError("validation_fraction", share, wanted)
-    return rows.take(np.sort(train)), rows.take(np.sort(held))
-
-
-def evaluation(metric: Metric, rows: Rows, name: str) -> Evaluate:
-    """Give the score of the rows as a function of theirs: losses negated, so that higher is better."""
-    queries = Queries.of(rows.qid, rows.X.shape[0], f"X of {name}")
-    with naming_query(rows.qid):
-        labels = metric.read_labels(rows.y)
-    weights = None if rows.query_weight is None else query_weights(rows.query_weight, queries)
-    sign = 1.0 if metric.greater_is_better else -1.0
-
-    def score(scores: FloatArray) -> float:
-        return sign * float(metric(labels, scores, qid=queries, weights=weights))
-
-    if not math.isfinite(score(np.zeros(queries.n_rows))):
-        hint = "hold out queries whose labels differ."
-        raise LabelError(f"{metric} is undefined on every query of {name}", hint)
-    return score
+    return rows.take(train), rows.take(np.sort(held))

@@ -15,6 +15,11 @@ __all__ = ["LightGBM"]
 
 MOST_LEAVES = 131_072
 LEAST_CURVATURE = 1e-3  # of a leaf, in rows: keeps steps finite
+DRAWN = {  # parameters by which rounds differ though scores are the same
+    "bagging_fraction", "bagging_freq", "pos_bagging_fraction", "neg_bagging_fraction", "bagging_by_query",
+    "feature_fraction", "feature_fraction_bynode", "extra_trees", "data_sample_strategy",
+    "use_quantized_grad",
+}  # fmt: skip
 
 
 class LightGBM(Booster):
@@ -34,7 +39,7 @@ class LightGBM(Booster):
 
     def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
         """Give LightGBM's names."""
-        depth, leaves = trees.max_depth, trees.max_leaf_nodes
+        depth, leaves, row = trees.max_depth, trees.max_leaf_nodes, data.unit * self.scale(data)
         if leaves is None:
             leaves = MOST_LEAVES if depth is None else min(2**depth, MOST_LEAVES)
         chosen = {
@@ -42,8 +47,8 @@ class LightGBM(Booster):
             "num_leaves": leaves,
             "max_depth": -1 if depth is None else depth,
             "min_data_in_leaf": trees.min_samples_leaf,
-            "min_sum_hessian_in_leaf": LEAST_CURVATURE * data.unit,
-            "lambda_l2": trees.l2 * data.unit,
+            "min_sum_hessian_in_leaf": LEAST_CURVATURE * row,
+            "lambda_l2": trees.l2 * row,
             "bagging_fraction": trees.subsample,
             "bagging_freq": int(trees.subsample < 1.0),
             "feature_fraction": trees.colsample,
@@ -55,6 +60,10 @@ class LightGBM(Booster):
             "verbosity": -1,
         }
         return chosen | ({"monotone_constraints": list(trees.monotonic)} if any(trees.monotonic) else {})
+
+    def draws(self, trees: Trees) -> bool:
+        """It keeps no tree without a split; the next round may draw better."""
+        return super().draws(trees) or any(self.names_of(name) & DRAWN for name in trees.params)
 
     def names_of(self, name: str) -> set[str]:
         """Give all names of a parameter; refuse an unknown one, which LightGBM would pass over."""
@@ -71,7 +80,8 @@ class LightGBM(Booster):
     def grow(self, trees: Trees, data: Data, watch: Watch, start: Any = None) -> Any:
         """Through `lightgbm.train`."""
         library = self.library()
-        settings = self.settings(trees, data) | {"objective": data.objective(watch), "metric": "None"}
+        told_by = data.objective(watch, self.scale(data))
+        settings = self.settings(trees, data) | {"objective": told_by, "metric": "None"}
         names = {"feature_name": list(trees.names) or "auto", "categorical_feature": list(trees.categorical)}
         kept = {"free_raw_data": False, "label": data.labels, "group": np.diff(data.offsets)}
         train = library.Dataset(data.X, **names, **kept)

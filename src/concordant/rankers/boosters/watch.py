@@ -54,11 +54,13 @@ class Watch:
     history
         The score at each number of trees; NaN where it was not taken.
     losses
-        Summed training loss before each round, where the library asks for it.
+        Summed training loss at numbers of trees, where the library asks for its gradient.
     trained
         Scores of the training rows after the last round, where the library gives them.
     stopped_by
         "limit", "early_stopping", "no_split", "callback" or "interrupt".
+    failure
+        What a callback raised, for the caller of the library to raise: not all of them let it through.
     """
 
     evaluate: Callable[[FloatArray], float] | None = None
@@ -67,11 +69,12 @@ class Watch:
     done: int = 0
     random: bool = False
     history: list[float] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
+    losses: dict[int, float] = field(default_factory=dict)
     trained: FloatArray | None = None
     stopped_by: str = "limit"
     interrupted: bool = False
     latest: float | None = None
+    failure: Exception | None = None
 
     def __post_init__(self) -> None:
         self.history = [*self.history[: self.done], *[math.nan] * (self.done - len(self.history))]
@@ -103,6 +106,8 @@ class Watch:
             answers = [one(Round(n_trees, self.latest, self.best)) for one in self.callbacks]
         except KeyboardInterrupt:
             self.interrupted, answers = True, []
+        except Exception as error:  # noqa: BLE001  whatever it is, it is the caller's
+            self.failure, answers = error, [True]
         if self.interrupted:
             self.stopped_by = "interrupt"
         elif any(answers):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from concordant.rankers.boosters.booster import Booster, Data, Trees
+from concordant.rankers.boosters.booster import Booster, Data, Trees, power_of_two
 from concordant.rankers.boosters.watch import Watch
 from concordant.types import FloatArray
 
@@ -19,6 +19,9 @@ ALIASES = (  # names of one parameter each
     {"seed", "random_state"},
     {"num_boost_round", "n_estimators"},
 )
+GAINED = 1e3  # by so many rows, at least 1: XGBoost makes no split that gains less than 1e-6
+DEEP = 6  # its own choice
+HEAVIEST = 1e30  # curvature of a row that single precision can add up
 
 
 class XGBoost(Booster):
@@ -34,24 +37,37 @@ class XGBoost(Booster):
         "booster": "trees are added and never changed",
         "monotone_constraints": "monotonic_cst is a parameter of the ranker",
         "base_score": "scores begin at 0",
+        "num_class": "a row has one score",
+        "process_type": "trees are added and never changed",
     }
+
+    def scale(self, data: Data) -> float:
+        """Make curvatures larger where the labels are so small that no split would gain enough."""
+        faint = GAINED * data.gain
+        if not 0.0 < faint < data.unit:
+            return super().scale(data)
+        return power_of_two(min(1.0 / faint, HEAVIEST / data.unit))
 
     def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
         """Give XGBoost's names."""
+        row = data.unit * self.scale(data)
         chosen = {
             "learning_rate": trees.learning_rate,
             "tree_method": "hist",
             "grow_policy": "depthwise" if trees.max_leaf_nodes is None else "lossguide",
             "max_leaves": trees.max_leaf_nodes or 0,
             "max_depth": trees.max_depth or 0,
-            "min_child_weight": trees.min_samples_leaf * data.unit,
-            "reg_lambda": trees.l2 * data.unit,
+            "min_child_weight": trees.min_samples_leaf * row,
+            "reg_lambda": trees.l2 * row,
             "subsample": trees.subsample,
             "colsample_bytree": trees.colsample,
             "seed": trees.seed,
             "base_score": 0.0,
             "disable_default_eval_metric": True,
         }
+        if trees.params.get("tree_method") == "exact":  # which grows level by level, and to some depth
+            levels = DEEP if trees.max_leaf_nodes is None else (trees.max_leaf_nodes - 1).bit_length()
+            chosen |= {"grow_policy": "depthwise", "max_leaves": 0, "max_depth": trees.max_depth or levels}
         if trees.n_jobs is not None:
             chosen["nthread"] = trees.n_jobs
         return chosen | ({"monotone_constraints": tuple(trees.monotonic)} if any(trees.monotonic) else {})
@@ -90,7 +106,7 @@ class XGBoost(Booster):
             train,
             trees.n_estimators - (0 if start is None else self.n_trees(start)),
             evals=held,
-            obj=data.objective(watch),
+            obj=data.objective(watch, self.scale(data)),
             custom_metric=scored,
             verbose_eval=False,
             xgb_model=start,

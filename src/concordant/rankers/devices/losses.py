@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     Told: TypeAlias = Callable[[Tensor], Outcome]
     Form: TypeAlias = Callable[[Tensor, Tensor, Lists], Told]
 
-__all__ = ["device_form", "device_loss", "levelled", "on_host", "torch_device"]
+__all__ = [
+    "device_form", "device_loss", "homogeneous", "levelled", "on_host", "refuse_hollow", "torch_device",
+    "working_on",
+]  # fmt: skip
 
 
 def torch_device(device: Any) -> torch.device:
@@ -42,9 +46,31 @@ def torch_device(device: Any) -> torch.device:
     return found
 
 
+@contextmanager
+def working_on(device: torch.device) -> Iterator[None]:
+    """Compute on this device, at the precision that is written: kernels start there, autocast is off."""
+    import torch
+
+    current = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    with current, torch.autocast(device.type, enabled=False):
+        yield
+
+
 def on_host(values: Any) -> Any:
-    """Give a tensor as a numpy array, and everything else back."""
-    return values.detach().cpu().numpy() if is_tensor(values) else values
+    """Give a tensor as a numpy array, and everything else back; numpy has no bfloat16: float32 then."""
+    if not is_tensor(values):
+        return values
+    refuse_hollow(values)
+    here = values.detach().cpu()
+    return (here.float() if here.is_floating_point() and here.itemsize < 4 else here).numpy()
+
+
+def refuse_hollow(tensor: Any) -> None:
+    """Refuse tensors that do not hold one number after the other."""
+    kind = str(tensor.layout).removeprefix("torch.")
+    seen = "meta" if tensor.is_meta else "nested" if tensor.is_nested else kind
+    if seen != "strided":
+        raise ParameterError("tensor", seen, "dense, and hold its numbers (sparse ones have .to_dense())")
 
 
 def is_tensor(values: Any) -> bool:
@@ -76,6 +102,11 @@ def device_form(surrogate: Surrogate) -> Form:
 def levelled(surrogate: Surrogate) -> bool:
     """Whether the level of a query's scores counts, not only their differences."""
     return isinstance(surrogate, Duchi) or (isinstance(surrogate, Squared) and not surrogate.centred)
+
+
+def homogeneous(surrogate: Surrogate) -> bool:
+    """Whether the loss sees targets and weights by their product alone, and grows as that does."""
+    return isinstance(surrogate, (Pairwise, Softmax))
 
 
 def pairwise_form(surrogate: Pairwise) -> Form:

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from concordant.rankers.devices.losses import working_on
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from concordant.rankers.devices.losses import Tensor, Told
 
-__all__ = ["DeviceObjective", "pulled"]
+__all__ = ["DeviceObjective", "Kept", "pulled"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 STEP = 0.5  # of scores of spread 1, on either side: how the gradient changes between shows the curvature
+
+
+class Kept(NamedTuple):
+    """Features as a device keeps them: X is rows * power + mean, up to what the loss does not see.
+
+    Attributes
+    ----------
+    rows
+        On the device, rows of each query adjacent.
+    power
+        Of two, by feature: 1 but where single precision would leave its range.
+    mean
+        0 but where the loss sees the level of scores.
+    """
+
+    rows: Tensor
+    power: FloatArray
+    mean: FloatArray
+
+
+def there(method: Method) -> Method:
+    """Run a method of an objective where its features are."""
+
+    @wraps(method)
+    def run(self: DeviceObjective, *given: Any) -> Any:
+        with working_on(self.X.device):
+            return method(self, *given)
+
+    return run  # type: ignore[return-value]
 
 
 class DeviceObjective:
@@ -26,8 +60,8 @@ class DeviceObjective:
     ----------
     loss
         Scores to values of the queries and gradient of the rows.
-    X
-        Features on the device, rows of each query adjacent.
+    kept
+        Features on the device.
     offsets
         Where each query starts.
     alpha, scale
@@ -43,7 +77,7 @@ class DeviceObjective:
     def __init__(
         self,
         loss: Told,
-        X: Tensor,
+        kept: Kept,
         offsets: IntArray,
         alpha: float,
         scale: FloatArray,
@@ -51,32 +85,39 @@ class DeviceObjective:
         level: bool,
         unit: float = 1.0,
     ) -> None:
-        self.loss, self.X, self.offsets, self.level, self.unit = loss, X, offsets, level, unit
-        self.alpha, self.scale, self.n_features, self.n_gradients = float(alpha), scale, X.shape[1], 0
+        self.loss, self.offsets, self.level, self.unit = loss, offsets, level, unit
+        self.X, self.power, self.mean = kept
+        self.alpha, self.scale, self.n_features, self.n_gradients = float(alpha), scale, len(scale), 0
 
+    @there
     def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Give the objective and its gradient."""
         import torch
 
-        weights = torch.from_numpy(w / self.scale).to(self.X.device, self.X.dtype)
-        values, rows = self.loss(self.X @ weights)
-        sums = values.sum(dtype=torch.float64)[None], pulled(self.X, rows)
-        found = self.unit * torch.cat(sums).cpu().numpy()  # the one wait
+        weights = w / self.scale
+        there = torch.from_numpy(weights * self.power).to(self.X.device, self.X.dtype)
+        values, rows = self.loss(self.X @ there + float(self.mean @ weights))
+        sums = [part.sum(dtype=torch.float64)[None] for part in (values, rows)]
+        found = self.unit * torch.cat([*sums, pulled(self.X, rows)]).cpu().numpy()  # the one wait
         self.n_gradients += 1
         value = float(found[0] + 0.5 * self.alpha * (w @ w))
-        return value, found[1:] / self.scale + self.alpha * w
+        return value, (found[2:] * self.power + found[1] * self.mean) / self.scale + self.alpha * w
 
+    @there
     def at_rest(self) -> float:
         """Give the objective at weights 0; X is not read."""
         return self.unit * float(self.loss(self.X.new_zeros(len(self.X)))[0].double().sum())
 
+    @there
     def taken(self, rows: IntArray) -> FloatArray:
         """Give some rows of X, on the host."""
         import torch
 
-        found: FloatArray = self.X[torch.from_numpy(rows).to(self.X.device)].cpu().numpy()
+        chosen = self.X[torch.from_numpy(rows).to(self.X.device)].cpu().numpy()
+        found: FloatArray = chosen * self.power + self.mean
         return found
 
+    @there
     def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:
         """Summed curvature of the loss in each score, and in the levels of whole queries.
 

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from concordant.exceptions import ParameterError
 from concordant.rankers.devices.losses import FORMS, device_loss
-from concordant.scorers.neural import NeuralScorer, tensor_of, whole_queries
+from concordant.scorers.neural import NeuralScorer, whole_queries
+from concordant.scorers.neural_transforms import tensor_of
 from concordant.surrogates import Surrogate
 from concordant.torch.lists import Lists
 from concordant.types import FloatArray, IntArray
@@ -65,11 +66,13 @@ class Pool:
         What its layers read, one row per item, rows of each query adjacent; on the device where there is
         room, else in the host's memory.
     labels, weights
-        Of each row, on the device: what the surrogate reads, and 1 on average over queries.
+        Of each row, on the device: what the surrogate reads, and how much it counts.
     offsets
         Where each query begins, and last the number of rows.
     device
         Where the work is done.
+    unit
+        What a loss of 1 by these labels and weights stands for.
     """
 
     inputs: Tensor
@@ -77,6 +80,7 @@ class Pool:
     weights: Tensor
     offsets: IntArray
     device: torch.device
+    unit: float = 1.0
 
     @classmethod
     def of(
@@ -88,13 +92,14 @@ class Pool:
         offsets: IntArray,
         device: torch.device,
         dtype: torch.dtype,
+        unit: float = 1.0,
     ) -> Pool:
         """Transform the features once; keep them on the device if there is room."""
         store = room_for(X.shape[0], scorer.widths[0], dtype, device)
         inputs = scorer.inputs(X, offsets, device=store, dtype=dtype)
         kind = torch.promote_types(dtype, torch.float32)
         told, counted = (tensor_of(column).to(device, kind) for column in (labels, weights))
-        return cls(inputs, told, counted, offsets, device)
+        return cls(inputs, told, counted, offsets, device, unit)
 
     @property
     def sizes(self) -> IntArray:
@@ -105,11 +110,11 @@ class Pool:
         """Cut queries, in this order, into minibatches of so many rows at most; longer ones stand alone."""
         sizes, starts = self.sizes[order], self.offsets[order]
         edges = np.r_[0, sizes.cumsum()]
-        shifts = torch.as_tensor(starts - edges[:-1], device=self.device)
-        counts = torch.as_tensor(sizes, device=self.device)
+        shifts = tensor_of(starts - edges[:-1]).to(self.device)
+        counts = tensor_of(sizes).to(self.device)
         rows = shifts.repeat_interleave(counts, output_size=int(edges[-1]))
         rows += torch.arange(len(rows), device=self.device)
-        places = torch.as_tensor(edges, device=self.device)
+        places = tensor_of(edges).to(self.device)
         return Plan(rows, places, edges, list(whole_queries(sizes, n_rows)))
 
     def batch(self, plan: Plan, first: int, last: int) -> Batch:
@@ -155,6 +160,6 @@ def loss_of_batch(surrogate: Surrogate, device: torch.device) -> LossOfBatch:
         labels, weights = columns
         loss = surrogate.attach(labels, batch.lists.offsets.numpy(), weights)
         values, grad = loss.value_and_grad(scores.double().numpy())
-        return torch.as_tensor(values), torch.as_tensor(grad).to(scores.dtype)
+        return tensor_of(values), tensor_of(grad).to(scores.dtype)
 
     return on_host

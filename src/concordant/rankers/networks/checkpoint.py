@@ -6,7 +6,8 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from torch import Tensor
 
 from concordant.exceptions import ModelFileError
 from concordant.rankers.networks.training import Course, Trainer, Weights
-from concordant.supervision.readers.text import PathLike, write_atomically
+from concordant.scorers.neural_transforms import tensor_of
+from concordant.supervision.readers.text import write_atomically
 
 __all__ = ["Checkpoint", "digest"]
 
@@ -34,25 +36,46 @@ class Checkpoint:
     ----------
     folder
         It holds one file.
-    parameters, data
-        What the training is of: texts by name, and a digest of the arrays. Others are refused.
+    parameters, data, start
+        What the training is of: texts by name, and digests of the arrays and of the weights of a warm start
+        (empty: of none). Others are refused.
     """
 
-    folder: PathLike
+    folder: Path
     parameters: Mapping[str, str]
     data: str
+    start: str = ""
 
     @property
     def path(self) -> Path:
         """The file."""
-        return Path(self.folder) / NAME
+        return self.folder / NAME
+
+    def prepare(self) -> None:
+        """Make the folder, and refuse one that cannot be written to before any work is done."""
+        with self.named_errors("made or written to"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with write_atomically(self.folder / f".{NAME}.probe") as stream:
+                stream.write(MAGIC)
+            (self.folder / f".{NAME}.probe").unlink()
+
+    @contextmanager
+    def named_errors(self, done: str) -> Iterator[None]:
+        """Let errors of the file system name the checkpoint."""
+        try:
+            yield
+        except OSError as error:
+            hint = "name a folder that can be written to, with room in it."
+            raise ModelFileError(self.path, f"it cannot be {done} ({error})", hint) from error
 
     def write(self, trainer: Trainer, course: Course) -> None:
         """Replace the file, as a whole."""
         about = {
             "parameters": dict(self.parameters),
             "data": self.data,
+            "start": self.start,
             "seed": course.seed,
+            "start_score": course.start_score,
             "losses": course.losses,
             "scores": course.scores,
             "best_epoch": course.best_epoch,
@@ -61,8 +84,7 @@ class Checkpoint:
         arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
         contents = io.BytesIO()
         np.savez(contents, allow_pickle=False, **arrays)
-        Path(self.folder).mkdir(parents=True, exist_ok=True)
-        with write_atomically(self.path) as stream:
+        with self.named_errors("written"), write_atomically(self.path) as stream:
             stream.write(MAGIC + hashlib.sha256(contents.getbuffer()).hexdigest().encode() + b"\n")
             stream.write(contents.getbuffer())
 
@@ -78,16 +100,18 @@ class Checkpoint:
         about = self.about(arrays)
         course.seed, course.losses, course.scores = about["seed"], about["losses"], about["scores"]
         course.best_epoch, course.best = about["best_epoch"], trainer.weights()
+        course.start_score = about["start_score"]
         begin_optimizer(trainer)
         for name, part in state_of(trainer, course.best).items():
             if name not in arrays or arrays[name].shape != tuple(part.shape):
                 raise ModelFileError(self.path, f"it has no {name} of this network", OURS)
             with torch.no_grad():
-                part.copy_(torch.as_tensor(arrays[name]))
+                part.copy_(tensor_of(arrays[name]))
 
     def arrays(self) -> dict[str, Any]:
         """Read the file, if its checksum is right."""
-        head, _, contents = self.path.read_bytes().partition(b"\n")
+        with self.named_errors("read"):
+            head, _, contents = self.path.read_bytes().partition(b"\n")
         if not head.startswith(MAGIC):
             raise ModelFileError(self.path, "this is no checkpoint that this version reads", OURS)
         if head != MAGIC + hashlib.sha256(contents).hexdigest().encode():
@@ -104,7 +128,8 @@ class Checkpoint:
             about: dict[str, Any] = json.loads(arrays[ABOUT].tobytes())
             kinds = {"seed": int, "losses": list, "scores": list, "best_epoch": int}
             sound = all(isinstance(about[name], kind) for name, kind in kinds.items())
-            then, data = about["parameters"], about["data"]
+            then, data, start = about["parameters"], about["data"], about["start"]
+            sound = sound and isinstance(about["start_score"], (float, type(None)))
         except (KeyError, ValueError, TypeError) as error:
             raise ModelFileError(self.path, "it does not say what it is of", OURS) from error
         if not sound:
@@ -116,6 +141,9 @@ class Checkpoint:
                 )
         if data != self.data:
             raise ModelFileError(self.path, "it was written for other data", OURS)
+        if start != self.start:
+            began = "it is of a training that began with other weights than this warm start"
+            raise ModelFileError(self.path, began, f"a finished fit is continued in a new folder: {OURS}")
         return about
 
 

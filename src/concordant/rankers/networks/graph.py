@@ -6,15 +6,17 @@ change neither values nor gradients. Needs torch.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from concordant.rankers.networks.batches import Batch, Plan, Pool
+from concordant.scorers.neural_transforms import tensor_of
 from concordant.surrogates import Pairwise, Softmax, Squared, Surrogate
 from concordant.surrogates.margins import LOGISTIC
 from concordant.torch.lists import Lists
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "Recording", "filled_offsets", "recorder_for"]
 
 LEAST = 8  # minibatches of an epoch for which a recording is worth while
+RECORDING = threading.Lock()
 WARM_UP = 3  # steps before a recording: libraries choose and compile their kernels in them
 
 
@@ -74,7 +77,7 @@ class Recorder:
 
     def recorded(self, trainer: Trainer, n_lists: int, longest: int) -> Recording | None:
         """Record a step; the training stays where it is. None, with a warning, where that fails."""
-        kept = state_of(trainer)
+        kept = copies_of(trainer)
         try:
             recording = Recording(trainer, n_lists, longest)
         except RuntimeError as error:
@@ -102,8 +105,9 @@ class Recording:
         self.n_rows = trainer.batch_rows
         self.index = torch.full((self.n_rows,), -1, dtype=torch.int64, device=device)
         ends = np.minimum(longest * np.arange(n_lists + 1), self.n_rows)
-        self.offsets = torch.as_tensor(ends, device=device)
+        self.offsets = tensor_of(ends).to(device)
         self.graph = torch.cuda.CUDAGraph()
+        self.graph.register_generator_state(trainer.generator)  # replays draw on, from where it stands
         aside = torch.cuda.Stream(device)
         aside.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(aside):
@@ -111,7 +115,9 @@ class Recording:
                 trainer.step(self.batch())
         torch.cuda.current_stream(device).wait_stream(aside)
         trainer.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(self.graph):
+        # Not torch's own stream, which may be on another device; one at a time, and let other threads work.
+        how: Any = {"stream": aside, "capture_error_mode": "thread_local"}
+        with RECORDING, torch.cuda.graph(self.graph, **how):
             trainer.step(self.batch())
 
     def batch(self) -> Batch:
@@ -122,7 +128,7 @@ class Recording:
     def steps(self, plan: Plan, counts: IntArray, fits: IntArray) -> Callable[[int], bool]:
         """Give what takes one step of this plan."""
         told = filled_offsets(plan, self.n_rows, self.n_lists, self.longest)
-        offsets = torch.as_tensor(told, device=self.pool.device)
+        offsets = tensor_of(told).to(self.pool.device)
         begins = plan.edges[[first for first, _ in plan.runs]]
 
         def step(place: int) -> bool:
@@ -138,7 +144,7 @@ class Recording:
         return step
 
 
-def state_of(trainer: Trainer) -> dict[str, list[Tensor]]:
+def copies_of(trainer: Trainer) -> dict[str, list[Tensor]]:
     """Give copies of what a step changes."""
     moments = [part for held in trainer.optimizer.state.values() for part in held.values()]
     parts = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -13,18 +15,18 @@ import numpy as np
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
-from concordant.rankers.base import mean_score
 from concordant.rankers.claim import Claim
+from concordant.rankers.devices.losses import homogeneous
 from concordant.rankers.folds import Rows
+from concordant.rankers.held_out import evaluation
 from concordant.rankers.optimality import Sample
 from concordant.rankers.recipe import training_labels
 from concordant.rankers.training import n_informative, row_weights, seen
-from concordant.supervision.data import RankingData
 from concordant.supervision.queries import Queries, naming_query
 from concordant.surrogates import Surrogate
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Lesson", "check_parameters", "evaluation_rows"]
+__all__ = ["Lesson", "check_parameters"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +67,20 @@ class Lesson:
         surrogate.bind(labels, queries.offsets, weights)  # refuses labels that it cannot read
         return cls(surrogate, claim, queries.gather(rows.X), labels, queries, shares, weights, weighted)
 
-    @property
-    def mean_weights(self) -> FloatArray:
-        """Weights of rows, such that those of a query are 1 where all count alike."""
-        return self.weights * float((self.queries.sizes > 0).sum() / self.shares.sum())
+    def in_units(self) -> tuple[FloatArray, FloatArray, float]:
+        """Give labels and weights of a size that float32 and AdamW can take, and what a loss of 1 stands for.
+
+        A mean query has weights times targets of 1; a mean row has weight 1, where the loss is not linear in
+        the targets.
+        """
+        n_queries, linear = int((self.queries.sizes > 0).sum()), homogeneous(self.surrogate)
+        most = float(self.labels.max(initial=0.0)) if linear else 1.0
+        labels, heaviest = self.labels / (most or 1.0), float(self.weights.max(initial=0.0)) or 1.0
+        weights = self.weights / heaviest
+        mass = float((weights * labels).sum()) / n_queries if linear else float(weights.mean())
+        mass = mass or 1.0
+        unit = heaviest * mass * (most or 1.0) * (n_queries / float(self.shares.sum()))
+        return labels, weights / mass, unit
 
     @property
     def n_informative(self) -> int:
@@ -86,15 +98,25 @@ class Lesson:
     def split(
         self, rows: Rows, fraction: float, metric: Metric, rng: np.random.Generator
     ) -> tuple[Lesson, Rows | None]:
-        """Hold a share of the queries out; none, where one of the parts would have nothing to tell."""
+        """Hold a share of the queries out, at most; none, where one of the parts would have nothing to tell.
+
+        Called by `fit`, whose caller is warned where that is the part to train on.
+        """
         filled = np.flatnonzero(self.queries.sizes)
-        held = np.sort(rng.permutation(filled)[: round(fraction * len(filled))])
+        held = np.sort(rng.permutation(filled)[: math.floor(fraction * len(filled) * (1.0 + 1e-12))])
         test, train = self.take(held), self.take(np.setdiff1d(filled, held))
-        if not (test.n_informative and train.n_informative):
+        if not test.n_informative:
+            return self, None
+        if not train.n_informative:
+            text = f"no query is held out: without {len(held)} of {len(filled)} none has labels that differ"
+            warnings.warn(f"{text}; lower validation_fraction, or give eval_set", UserWarning, stacklevel=3)
             return self, None
         out = rows.take(self.queries.rows(held))
-        scored = mean_score(metric, out.y, np.zeros(out.X.shape[0]), out.qid, out.query_weight)
-        return (self, None) if np.isnan(scored) else (train, out)
+        try:
+            evaluation(metric, out, "the queries held out")
+        except LabelError:  # undefined on each of them
+            return self, None
+        return train, out
 
     def take(self, numbers: IntArray) -> Lesson:
         """Some of the queries."""
@@ -103,20 +125,6 @@ class Lesson:
         columns = self.X[rows], self.labels[rows], Queries.from_sizes(sizes)
         shares, weights = self.shares[numbers], self.weights[rows]
         return Lesson(self.surrogate, self.claim, *columns, shares, weights, self.weighted)
-
-
-def evaluation_rows(metric: Metric, given: Any, checked_features: Callable[[Any], Any]) -> Rows:
-    """Validation rows of the caller; refused where they are wrong, or tell nothing."""
-    parts = (given.X, given.y, given.qid) if isinstance(given, RankingData) else given
-    if not isinstance(parts, (tuple, list)) or len(parts) != 3:
-        raise ParameterError("eval_set", type(given).__name__, "RankingData or (X, y, qid)")
-    X, y, qid = parts
-    held = Rows.of(checked_features(X), y, qid, None, None)
-    if np.isnan(mean_score(metric, held.y, np.zeros(held.X.shape[0]), held.qid)):
-        raise LabelError(
-            f"{metric} is undefined on every query of eval_set", "give queries with other labels."
-        )
-    return held
 
 
 NUMBERS: Mapping[str, tuple[Any, float, float, str]] = {
@@ -134,7 +142,7 @@ OPTIONAL = ("early_stopping", "random_state")
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuse parameters out of range."""
-    from concordant.scorers.neural import check_transforms
+    from concordant.scorers.neural_transforms import check_transforms
 
     for name, (kind, least, most, allowed) in NUMBERS.items():
         value = given[name]
@@ -151,8 +159,9 @@ def check_parameters(given: Mapping[str, Any]) -> None:
             raise ParameterError(name, value, " or ".join(["True", "False", *map(repr, others)]))
     if given["callback"] is not None and not callable(given["callback"]):
         raise ParameterError("callback", given["callback"], "a function of an Epoch, or None")
-    if not isinstance(given["checkpoint"], (str, os.PathLike, type(None))):
-        raise ParameterError("checkpoint", given["checkpoint"], "a folder, or None")
+    folder = given["checkpoint"]
+    if not isinstance(folder, (str, os.PathLike, type(None))) or (isinstance(folder, str) and not folder):
+        raise ParameterError("checkpoint", folder, "a folder, or None")
     check_transforms(given["transforms"])
     check_assumption(given["assume"], given["f"])
 

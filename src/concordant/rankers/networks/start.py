@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import secrets
-import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,42 +13,36 @@ import torch
 
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
-from concordant.rankers.devices.losses import levelled, torch_device
+from concordant.rankers.devices.losses import levelled
 from concordant.rankers.folds import Rows
 from concordant.rankers.networks.batches import Pool, loss_of_batch
 from concordant.rankers.networks.checkpoint import Checkpoint, digest
 from concordant.rankers.networks.graph import recorder_for
 from concordant.rankers.networks.lesson import Lesson
-from concordant.rankers.networks.scores import validation
-from concordant.rankers.networks.training import Course, Trainer
-from concordant.scorers.neural import NeuralScorer, check_transforms, fitted_transforms
+from concordant.rankers.networks.place import is_mixed, place_of, wake
+from concordant.rankers.networks.scores import is_beyond, mean_loss, validation
+from concordant.rankers.networks.training import Course, Trainer, reported
+from concordant.scorers.neural import NeuralScorer
+from concordant.scorers.neural_transforms import check_transforms, fitted_transforms
+from concordant.supervision.queries import Queries
+from concordant.types import FloatArray, IntArray
 
-__all__ = ["checkpoint_of", "course_of", "is_mixed", "network", "place_of", "trainer_of"]
+__all__ = ["checkpoint_of", "course_of", "network", "trained", "trainer_of"]
 
 Parameters = Mapping[str, Any]
 FITTED_ROWS = 100_000  # rows, drawn at random, that transforms are fitted to
-REMEMBERED = (  # by a checkpoint: what else the weights depend on is data
-    "assume", "hidden", "transforms", "context", "dropout", "weight_decay", "learning_rate", "batch_rows",
-    "amp", "random_state",
-)  # fmt: skip
-
-
-def place_of(device: Any) -> torch.device:
-    """Give the device of this name; "auto" is a GPU, if there is one.
-
-    >>> place_of("cpu")
-    device(type='cpu')
-    """
-    if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch_device(device)
-
-
-def is_mixed(amp: Any, device: torch.device) -> bool:
-    """Whether layers are computed in bfloat16."""
-    if isinstance(amp, str):
-        return device.type == "cuda" and bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return bool(amp)
+REMEMBERED: Mapping[str, Any] = {  # by a checkpoint, in one spelling: what else the weights depend on is data
+    "assume": lambda given: given,
+    "hidden": lambda given: tuple(int(width) for width in given),
+    "transforms": check_transforms,
+    "context": bool,
+    "dropout": float,
+    "weight_decay": float,
+    "learning_rate": float,
+    "batch_rows": int,
+    "amp": lambda given: given if isinstance(given, str) else bool(given),
+    "random_state": lambda given: None if given is None else int(given),
+}
 
 
 def checkpoint_of(
@@ -57,12 +51,21 @@ def checkpoint_of(
     """Give the checkpoint of this training, if there is to be one; `last`: the network it begins with."""
     if given["checkpoint"] is None:
         return None
-    start = [] if last is None else [part.numpy() for part in last.state_dict().values()]
-    data = digest(lesson.X, lesson.labels, lesson.weights, lesson.queries.offsets, *(held or ()), *start)
-    told = {name: repr(given[name]) for name in REMEMBERED}
-    told["metric"], told["surrogate"] = str(lesson.claim.metric), repr(lesson.surrogate)
-    fraction = None if given["early_stopping"] is None else given["validation_fraction"]
-    return Checkpoint(given["checkpoint"], {**told, "validation_fraction": repr(fraction)}, data)
+    metric = lesson.claim.metric
+    data = [lesson.X, lesson.labels, lesson.weights, lesson.queries.offsets]
+    if held is not None:
+        queries = Queries.of(held.qid, held.X.shape[0], "X")
+        data += [held.X, metric.read_labels(held.y), queries.order, queries.offsets]
+    told = {name: repr(spelled(given[name])) for name, spelled in REMEMBERED.items()}
+    told["metric"], told["surrogate"] = str(metric), repr(lesson.surrogate)
+    fraction = str(float(given["validation_fraction"]))
+    if held is not None or given["early_stopping"] is None:
+        fraction = f"None ({'eval_set' if held is not None else 'early_stopping=None'})"
+    start = "" if last is None else digest(*(part.numpy() for part in last.state_dict().values()))
+    folder = Path(given["checkpoint"]).expanduser()
+    checkpoint = Checkpoint(folder, {**told, "validation_fraction": fraction}, digest(*data), start)
+    checkpoint.prepare()
+    return checkpoint
 
 
 def course_of(given: Parameters, checkpoint: Checkpoint | None) -> Course:
@@ -86,9 +89,9 @@ def trainer_of(
     mixed, scorer = is_mixed(given["amp"], device), network(given, lesson, course, last).to(device)
     # Layers that are computed in bfloat16 would round their inputs each time.
     kind = torch.bfloat16 if mixed and device.type == "cuda" else torch.float32
-    told = lesson.labels, lesson.mean_weights, lesson.queries.offsets
-    pool = Pool.of(scorer, lesson.X, *told, device, kind)
-    if not bool(pool.inputs.isfinite().all()):
+    labels, weights, unit = lesson.in_units()
+    pool = Pool.of(scorer, lesson.X, labels, weights, lesson.queries.offsets, device, kind, unit)
+    if bool(is_beyond(pool.inputs).any()):
         wanted = "such that features of this size become single precision: 'standard', say"
         raise ParameterError("transforms", given["transforms"], wanted)
     return Trainer(
@@ -98,19 +101,29 @@ def trainer_of(
         validate=None if held is None else validation(scorer, held, metric, device, kind),
         learning_rate=float(given["learning_rate"]),
         weight_decay=float(given["weight_decay"]),
-        batch_rows=int(given["batch_rows"]),
+        batch_rows=min(int(given["batch_rows"]), max(lesson.X.shape[0], 1)),
         amp=mixed,
         recorder=recorder_for(lesson.surrogate, pool),
+        warm=last is not None,
     )
 
 
-def wake(device: torch.device) -> None:
-    """Let torch make itself at home on a GPU: the first product of its other threads would warn."""
-    if device.type == "cuda":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            one = torch.ones((1, 1), device=device, requires_grad=True)
-            (one @ one).sum().backward()
+def trained(
+    given: Parameters, trainer: Trainer, course: Course, checkpoint: Checkpoint | None
+) -> tuple[float, str]:
+    """Train, from a checkpoint on if there is one; the mean loss of the first weights, and what ended it."""
+    first = mean_loss(trainer.loss, trainer.pool, trainer.scorer)
+    if checkpoint is not None:
+        checkpoint.restore(trainer, course)
+
+    def kept(course: Course) -> None:
+        if checkpoint is not None:
+            checkpoint.write(trainer, course)
+
+    patience = None if given["early_stopping"] is None else int(given["early_stopping"])
+    max_epochs = int(given["max_epochs"])
+    with reported(max_epochs, given["verbose"], given["callback"]) as told:
+        return first, trainer.run(course, max_epochs, patience, told, kept)
 
 
 def network(given: Parameters, lesson: Lesson, course: Course, last: NeuralScorer | None) -> NeuralScorer:
@@ -127,8 +140,22 @@ def network(given: Parameters, lesson: Lesson, course: Course, last: NeuralScore
         return scorer
     rng, chosen = course.generator(0), lesson.X
     if n_rows > FITTED_ROWS:
-        chosen = lesson.X[np.sort(rng.choice(n_rows, FITTED_ROWS, replace=False))]
-    dense = chosen.toarray() if hasattr(chosen, "toarray") else chosen
-    transforms = fitted_transforms(check_transforms(given["transforms"]), dense)
+        chosen = sampled(lesson.X, np.sort(rng.choice(n_rows, FITTED_ROWS, replace=False)))
+    transforms = fitted_transforms(check_transforms(given["transforms"]), dense(chosen))
     how = {"context": shape[2], "level": level}
     return NeuralScorer(transforms, int(n_features), widths, float(given["dropout"]), **how, rng=rng)
+
+
+def sampled(X: Any, rows: IntArray) -> FloatArray:
+    """Give these rows, and the lowest and highest of each feature that is constant in them."""
+    chosen = dense(X[rows])
+    flat = np.flatnonzero((chosen == chosen[0]).all(axis=0))
+    rest = dense(X[:, flat])
+    ends = np.unique([rest.argmin(axis=0), rest.argmax(axis=0)])
+    return np.concatenate([chosen, dense(X[np.setdiff1d(ends, rows)])])
+
+
+def dense(X: Any) -> FloatArray:
+    """Give features as an array."""
+    found: FloatArray = X.toarray() if hasattr(X, "toarray") else X
+    return found

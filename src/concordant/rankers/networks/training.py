@@ -59,6 +59,8 @@ class Course:
         Of each epoch; no scores without validation queries.
     best_epoch
         The first one of the best score; the last one without scores; 0: the weights before the first.
+    start_score
+        Of these weights, where a warm start was scored.
     best
         The weights after that epoch.
     """
@@ -67,6 +69,7 @@ class Course:
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     best_epoch: int = 0
+    start_score: float | None = None
     best: Weights = field(default_factory=dict)
 
     def generator(self, purpose: int, epoch: int = 0) -> np.random.Generator:
@@ -82,7 +85,8 @@ class Course:
 
     def record(self, loss: float, score: float | None, weights: Weights) -> Epoch:
         """Note an epoch; keep its weights where they are the best."""
-        better = score is None or score > max(self.scores, default=-math.inf)
+        before = self.scores if self.start_score is None else [self.start_score, *self.scores]
+        better = score is None or score > max(before, default=-math.inf)
         self.losses.append(loss)
         if score is not None:
             self.scores.append(score)
@@ -107,6 +111,8 @@ class Trainer:
         Whether layers are computed in bfloat16.
     recorder
         What replays steps on a GPU; None: each one is launched anew.
+    warm
+        Whether the weights before the first epoch may be the best.
     """
 
     scorer: NeuralScorer
@@ -118,8 +124,10 @@ class Trainer:
     batch_rows: int
     amp: bool
     recorder: Recorder | None = None
+    warm: bool = False
 
     def __post_init__(self) -> None:
+        self.generator = torch.Generator(self.pool.device)  # what dropout draws from
         self.optimizer = torch.optim.AdamW(
             self.scorer.layers.parameters(),
             lr=self.learning_rate,
@@ -148,6 +156,8 @@ class Trainer:
         """
         if not course.best:
             course.best = self.weights()
+            if self.warm and self.validate is not None:
+                course.start_score = self.validate()
         try:
             while not (reason := course.stopped(max_epochs, patience)):
                 loss = self.epoch(course)
@@ -174,18 +184,17 @@ class Trainer:
         self.total.zero_()
         self.scale.fill_(len(plan.runs) / len(order))
         self.scorer.train()
-        with drawing(course.generator(4), pool.device):  # so that a recording takes nothing from the epoch
-            replay = self.recorder.replay(self, plan) if self.recorder is not None else None
-        with drawing(course.generator(2, number), pool.device):
-            for place, run in enumerate(plan.runs):
-                if replay is None or not replay(place):
-                    self.step(pool.batch(plan, *run))
-        return float(self.total) / len(order)
+        replay = self.recorder.replay(self, plan) if self.recorder is not None else None
+        self.generator.manual_seed(int(course.generator(2, number).integers(2**63)))
+        for place, run in enumerate(plan.runs):
+            if replay is None or not replay(place):
+                self.step(pool.batch(plan, *run))
+        return float(self.total) / len(order) * pool.unit
 
     def step(self, batch: Batch) -> None:
         """Move the weights by the mean loss of a minibatch, times the share of the batches that it is."""
         with torch.autocast(self.pool.device.type, torch.bfloat16, enabled=self.amp, cache_enabled=False):
-            scores = self.scorer.scores(batch.inputs)
+            scores = self.scorer.scores(batch.inputs, self.generator)
         scores = scores.to(batch.labels.dtype)
         values, grad = self.loss(scores.detach(), batch)
         self.optimizer.zero_grad(set_to_none=True)
@@ -198,15 +207,6 @@ class Trainer:
         with torch.no_grad():
             sizes = torch.stack([part.abs().max() for part in self.scorer.layers.parameters()])
         return bool((sizes < LARGEST).all())
-
-
-@contextmanager
-def drawing(rng: np.random.Generator, device: torch.device) -> Iterator[None]:
-    """Let torch, which drops by its own generators, draw from here; afterwards they are as before."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(int(rng.integers(2**63)))
-        yield
 
 
 @contextmanager
