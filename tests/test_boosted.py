@@ -256,8 +256,8 @@ def test_constraints_halve_the_rate_that_is_safe(booster):
 
 @pytest.mark.parametrize("booster", ["lightgbm", "catboost"])
 def test_a_loss_that_rose_is_told(booster):
-    wild = {"lift": 0.0, "learning_rate": 3.0, "l2": 0.0, "n_estimators": 4, "min_samples_leaf": 1}
-    model = boosted("softmax", booster, **wild)
+    wild = {"learning_rate": 3.0, "l2": 0.0, "n_estimators": 4, "min_samples_leaf": 1}
+    model = boosted("squared", booster, **wild)
     advice = "majorising" if booster == "lightgbm" else "raise l2$"
     with pytest.warns(ConvergenceWarning, match=f"training loss rose, from .*{advice}"):
         model.fit(X, y, qid=qid)

@@ -249,7 +249,9 @@ def losses():
     yield ct.PositionHinge(pairs="pairs")
 
 
-LOSSES = {str(loss): loss for loss in losses()}
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", GuaranteeWarning)  # the hinge, on purpose
+    LOSSES = {str(loss): loss for loss in losses()}
 SURROGATES = {  # the same by the package's own surrogates
     **{
         f"OrderPreservingLoss(metric='ndcg@3', reduction='mean', margin='{m}', normalize=False)": (

@@ -10,7 +10,7 @@ from torch import Tensor
 from concordant.exceptions import LengthMismatchError, ParameterError, ShapeError
 from concordant.torch.lists import Lists
 
-__all__ = ["Given", "as_numbers", "read", "sizes"]
+__all__ = ["Given", "as_numbers", "check_floating", "check_real", "read", "sizes"]
 
 
 class Given(NamedTuple):
@@ -48,6 +48,12 @@ def check_real(given: Any, name: str) -> None:
         raise ParameterError(name, str(seen), "a tensor of real numbers")
 
 
+def check_floating(given: Tensor, name: str) -> None:
+    """Refuse whole numbers: they have no gradient."""
+    if not given.is_floating_point():
+        raise ParameterError(name, str(given.dtype), "of a floating-point type")
+
+
 def as_numbers(given: Any, name: str, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
     """Give a tensor of real numbers, on the device."""
     try:
@@ -59,15 +65,20 @@ def as_numbers(given: Any, name: str, device: torch.device, dtype: torch.dtype |
 
 
 def read_offsets(offsets: Any, scores: Tensor) -> tuple[Tensor | Lists | None, None, int]:
-    """Offsets of flat scores; the operators check those that are not `Lists`."""
+    """Offsets of flat scores, read and checked once; under `torch.compile` the operators do that."""
     if offsets is None:
         return None, None, scores.shape[0]
-    if isinstance(offsets, Lists):
-        if offsets.n_rows != scores.shape[0]:
-            raise LengthMismatchError("scores", scores.shape[0], offsets.n_rows, "the lists' data")
-        known = offsets.offsets if torch.compiler.is_compiling() else offsets
-        return known, None, offsets.longest
-    return as_numbers(offsets, "offsets", scores.device), None, -1
+    compiling = torch.compiler.is_compiling()
+    if not isinstance(offsets, Lists):
+        if compiling:
+            return as_numbers(offsets, "offsets", scores.device), None, -1
+        own = offsets.device if isinstance(offsets, Tensor) else torch.device("cpu")
+        offsets = Lists.of(as_numbers(offsets, "offsets", own))
+    if offsets.n_rows != scores.shape[0]:
+        raise LengthMismatchError("scores", scores.shape[0], offsets.n_rows, "the lists' data")
+    if offsets.offsets.device != scores.device:
+        offsets = offsets.to(scores.device)
+    return offsets.offsets if compiling else offsets, None, offsets.longest
 
 
 def read_mask(mask: Any, scores: Tensor) -> Tensor | None:
@@ -93,7 +104,7 @@ def read_nested(scores: Tensor, labels: Any) -> Given:
     # Under torch.compile lists of other sizes are other shapes: there is nothing to look at.
     if own is not offsets and not torch.compiler.is_compiling() and not torch.equal(own, offsets):
         raise ShapeError("y", tuple(own.diff().tolist()), f"lists of sizes {tuple(offsets.diff().tolist())}")
-    return Given(flat, flat_labels, offsets, None, -1)
+    return Given(flat, flat_labels, *read_offsets(offsets, flat))
 
 
 def unnested(nested: Any, name: str) -> tuple[Tensor, Tensor]:
@@ -112,12 +123,12 @@ def unnested(nested: Any, name: str) -> tuple[Tensor, Tensor]:
     return flat, offsets
 
 
-def sizes(given: Given) -> Tensor | float:
-    """Items of each list."""
+def sizes(given: Given) -> Tensor | int:
+    """Items of each list; one number where all have as many."""
     if given.mask is not None:
         return given.mask.sum(1)
     if isinstance(given.offsets, Lists):
         return given.offsets.sizes
     if given.offsets is not None:
         return given.offsets.diff()
-    return float(given.scores.shape[-1])
+    return given.scores.shape[-1]

@@ -1,4 +1,7 @@
-"""Pairs of items of different levels, by halving the levels: each half is one sweep over sorted scores."""
+"""Pairs of items of different levels, by halving the levels: each half is one sweep over sorted scores.
+
+Levels are numbered and pairs counted as `surrogates` does for arrays, by torch, so that no row travels.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ class Lists:
     @classmethod
     def of(cls, offsets: Tensor | Sequence[int] | Any, device: torch.device | str | None = None) -> Lists:
         """Read offsets (a tensor, an array, a list), checked; the device is theirs unless named."""
-        edges = torch.as_tensor(offsets, device=device)
+        given = device is None and isinstance(offsets, Tensor)  # whatever torch's default device is
+        edges = offsets if given else torch.as_tensor(offsets, device=device)
         whole = edges.ndim == 1 and edges.numel() > 0 and not edges.is_floating_point()
         host = edges.detach().to("cpu", torch.int64) if whole else edges
         if not (whole and edges.dtype != torch.bool and int(host[0]) == 0 and bool((host.diff() >= 0).all())):
@@ -95,7 +96,8 @@ class Lists:
         >>> Lists.from_sizes([2, 0, 1]).offsets.tolist()
         [0, 2, 2, 3]
         """
-        counts = torch.as_tensor(sizes, device=device)
+        given = device is None and isinstance(sizes, Tensor)
+        counts = sizes if given else torch.as_tensor(sizes, device=device)
         if counts.ndim != 1 or (counts.is_floating_point() and counts.numel()):
             raise ParameterError("sizes", sizes, "whole numbers >= 0")
         return cls.of(torch.nn.functional.pad(counts.to(torch.int64).cumsum(0), (1, 0)))
@@ -130,13 +132,18 @@ class Lists:
         """Row behind the last one of each row's query."""
         return self.spread(self.offsets[1:])
 
-    @cached_property
+    @property
     def rounds(self) -> list[Round]:
         """Lists of similar sizes as tables: one per doubling of the size. Waits for the device."""
-        sizes, tables = self.sizes.cpu(), []
-        if self.n_rows == self.n_queries * self.longest and self.longest:  # all of one size
+        if self.n_rows == self.n_queries * self.longest and self.longest:  # all of one size: not kept
             rows = torch.arange(self.n_rows, device=self.offsets.device).reshape(self.n_queries, -1)
             return [Round(rows, torch.ones_like(rows, dtype=torch.bool), None)]
+        return self.mixed_rounds
+
+    @cached_property
+    def mixed_rounds(self) -> list[Round]:
+        """Rounds of lists of more than one size."""
+        sizes, tables = self.sizes.cpu(), []
         doublings = torch.frexp(sizes.double()).exponent
         for number in sorted(set(doublings[sizes > 0].tolist())):
             chosen = (doublings == number).nonzero().flatten().to(self.offsets.device)
@@ -175,4 +182,5 @@ class Lists:
 
     def to(self, device: torch.device | str) -> Lists:
         """Give the same lists on another device."""
-        return Lists(self.offsets.to(device), self.longest, self.n_rows)
+        moved = self.offsets.to(device)
+        return self if moved is self.offsets else Lists(moved, self.longest, self.n_rows)

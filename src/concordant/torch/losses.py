@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 from torch import Tensor
 
+from concordant.exceptions import GuaranteeWarning
 from concordant.metrics.metric import Metric
 from concordant.surrogates.listwise import Softmax
 from concordant.surrogates.margins import Margin
@@ -25,7 +27,8 @@ class OrderPreservingLoss(ListLoss):
     """Order-preserving pairwise loss: sum over all i, j of targets[i] * phi(s_i - s_j), in O(n log n).
 
     Nothing of size n x n is made, forward or backward. With a margin that is `order_preserving` and a
-    metric's targets it is consistent for the metric: see `concordant.surrogates.Pairwise`.
+    metric's targets it is consistent for the metric: see `concordant.surrogates.Pairwise`. With one that is
+    not, and does not become so where every expected target is positive, a `GuaranteeWarning` says so.
 
     Parameters
     ----------
@@ -63,6 +66,9 @@ class OrderPreservingLoss(ListLoss):
         super().__init__(metric, reduction=reduction, assume=assume, validate=validate)
         self.margin, self.normalize = read_margin(margin), normalize
         self.surrogate = Pairwise(self.margin, normalize)
+        if self.metric is not None and not (self.surrogate.order_preserving or self.surrogate.needs_positive):
+            told = f"the margin {self.margin.name} is not order-preserving: nothing guarantees that training "
+            warnings.warn(f"{told}with it optimises {self.metric}", GuaranteeWarning, stacklevel=self.caller)
         kind, edge, width, scale = self.margin.code
         self.code = kind, edge, width if math.isfinite(width) else -1.0, scale  # as the operator reads it
 
@@ -71,8 +77,11 @@ class OrderPreservingLoss(ListLoss):
         values = ops.pairwise(*given, *self.code)
         if not self.normalize:
             return values
-        n = torch.as_tensor(sizes(given), dtype=values.dtype, device=values.device)
-        return values / (n * (n - 1.0)).clamp(min=1.0)
+        n = sizes(given)
+        if isinstance(n, Tensor):
+            n = n.to(values.dtype)
+            return values / (n * (n - 1.0)).clamp(min=1.0)
+        return values / max(n * (n - 1), 1)
 
     def extra_repr(self) -> str:
         """Give what was chosen."""

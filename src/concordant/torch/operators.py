@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.autograd import forward_ad
 
+from concordant.exceptions import ParameterError
 from concordant.torch.lists import Lists
 
-__all__ = ["n_lists", "operator"]
+__all__ = ["n_lists", "operator", "working"]
 
 Compute = Callable[..., tuple[Tensor, ...]]
 
@@ -34,10 +35,42 @@ def shared(grad: Tensor, cotangents: Tensor, offsets: Tensor | Lists | None, *, 
     return grad * cotangents.reshape(-1, *(1,) * (grad.ndim - 1))
 
 
-def multiplied(ctx: Any, cotangents: Tensor) -> tuple[Tensor | None, ...]:
-    """Multiply the gradients that `Eager` kept."""
-    parts = [shared(grad, cotangents, ctx.offsets, flat=ctx.flat) for grad in ctx.saved_tensors]
-    return (None, None, *parts, *ctx.others)
+def working(dtype: torch.dtype) -> torch.dtype:
+    """Precision that scores of this one are computed in: float32 for halves."""
+    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
+
+
+class Final(torch.autograd.Function):
+    """A gradient that is computed, not traced: it depends on the sources, but says so only when asked."""
+
+    @staticmethod
+    def forward(ctx: Any, grad: Tensor, *sources: Tensor) -> Tensor:
+        """Give the gradient as it is."""
+        del ctx, sources
+        return grad.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> Any:
+        """Refuse."""
+        del ctx, cotangents
+        told = "concordant's losses cannot be differentiated twice: their gradient is computed, not traced"
+        raise RuntimeError(told)
+
+
+def pulled_back(
+    grads: Sequence[Tensor],
+    scores: Sequence[Tensor],
+    cotangents: Tensor,
+    offsets: Tensor | Lists | None,
+    *,
+    flat: bool,
+) -> list[Tensor]:
+    """Gradients of the scores, in their precision; where a graph of this is wanted, one that refuses."""
+    traced = torch.is_grad_enabled()
+    with torch.no_grad():
+        parts = [shared(grad, cotangents, offsets, flat=flat) for grad in grads]
+        parts = [part.to(own.dtype) for part, own in zip(parts, scores, strict=True)]
+    return [Final.apply(part, cotangents, *scores) for part in parts] if traced else parts
 
 
 class Eager(torch.autograd.Function):
@@ -47,20 +80,24 @@ class Eager(torch.autograd.Function):
     def forward(ctx: Any, compute: Compute, n_scores: int, *inputs: Any) -> Tensor:
         """Give the values, and keep the gradients."""
         values, *grads = compute(*inputs)
-        ctx.save_for_backward(*grads)
+        ctx.save_for_backward(*grads, *inputs[:n_scores])
         ctx.offsets, ctx.flat = inputs[n_scores + 1], inputs[n_scores].ndim == 1
         ctx.others = (None,) * (len(inputs) - n_scores)
         return values
 
     @staticmethod
     def backward(ctx: Any, cotangents: Tensor) -> tuple[Tensor | None, ...]:
-        """Multiply them; where a graph of this is wanted, one that says that there is none."""
-        found: tuple[Tensor | None, ...]
-        found = once(ctx, cotangents) if torch.is_grad_enabled() else multiplied(ctx, cotangents)
-        return found
+        """Multiply them."""
+        saved, n = ctx.saved_tensors, len(ctx.saved_tensors) // 2
+        parts = pulled_back(saved[:n], saved[n:], cotangents, ctx.offsets, flat=ctx.flat)
+        return (None, None, *parts, *ctx.others)
 
 
-once = once_differentiable(multiplied)
+def refuse_tangents(scores: Sequence[Tensor]) -> None:
+    """Raise where forward-mode differentiation is under way: it would lose these losses' derivatives."""
+    if any(forward_ad.unpack_dual(own).tangent is not None for own in scores):
+        expected = "without a tangent: these losses are differentiated in reverse mode only"
+        raise ParameterError("scores", "a dual tensor", expected)
 
 
 def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Tensor]:
@@ -72,8 +109,13 @@ def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Te
     compiled: Any = torch.library.custom_op(f"concordant::{name}", compute, mutates_args=())
 
     def fake(*inputs: Any) -> tuple[Tensor, ...]:
-        values = inputs[0].new_empty((n_lists(*inputs[n_scores : n_scores + 2]),))
-        return values, *(torch.empty_like(scores) for scores in inputs[:n_scores])
+        values = inputs[0].new_empty(
+            (n_lists(*inputs[n_scores : n_scores + 2]),), dtype=working(inputs[0].dtype)
+        )
+        return values, *(
+            torch.empty_like(scores, dtype=working(scores.dtype), memory_format=torch.contiguous_format)
+            for scores in inputs[:n_scores]
+        )
 
     def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         offsets = inputs[n_scores + 1]
@@ -81,24 +123,26 @@ def operator(name: str, compute: Compute, n_scores: int = 1) -> Callable[..., Te
         ctx.n_others = len(inputs) - n_scores
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*output[1:])
-        ctx.save_for_backward(*output[1:], *([offsets] if ctx.given else []))
+        ctx.save_for_backward(*output[1:], *inputs[:n_scores], *([offsets] if ctx.given else []))
 
     def backward(ctx: Any, cotangents: Tensor | None, *others: object) -> tuple[Tensor | None, ...]:
         del others
-        grads, rest = ctx.saved_tensors[:n_scores], ctx.saved_tensors[n_scores:]
+        grads, scores = ctx.saved_tensors[:n_scores], ctx.saved_tensors[n_scores : 2 * n_scores]
         if cotangents is None:
             return (None,) * (n_scores + int(ctx.n_others))
-        offsets = rest[0] if ctx.given else None
-        parts = (shared(grad, cotangents, offsets, flat=ctx.flat) for grad in grads)
+        offsets = ctx.saved_tensors[-1] if ctx.given else None
+        parts = pulled_back(grads, scores, cotangents, offsets, flat=ctx.flat)
         return (*parts, *(None,) * ctx.n_others)
 
     compiled.register_fake(fake)
-    compiled.register_autograd(once_differentiable(backward), setup_context=keep)
+    compiled.register_autograd(backward, setup_context=keep)
 
     def call(*inputs: Any) -> Tensor:
         if torch.compiler.is_compiling():
             values: Tensor = compiled(*inputs)[0]
             return values
+        if forward_ad._current_level >= 0:  # noqa: SLF001  nothing public tells it as cheaply
+            refuse_tangents(inputs[:n_scores])
         if torch.is_grad_enabled() and (inputs[0].requires_grad or inputs[n_scores - 1].requires_grad):
             found: Tensor = Eager.apply(compute, n_scores, *inputs)
             return found

@@ -3,7 +3,8 @@
 Scores are flat with offsets (None: one list), or (B, n) with a mask of the items (None: all). Everything that
 depends on the data, such as leaving masked rows out, happens inside the operator, so that shapes are static.
 What computes an operator gives the values of the queries and the gradient of the scores; the gradient cannot
-be differentiated again: a second derivative is an error.
+be differentiated again: a second derivative is an error. Half-precision scores are computed in float32: so
+are their values, and the gradient is rounded last of all.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.surrogates.margins import Margin
 from concordant.torch import functional
 from concordant.torch.lists import Lists
-from concordant.torch.operators import operator
+from concordant.torch.operators import operator, working
 from concordant.torch.targets import standardized
 
 __all__ = [
@@ -32,9 +33,10 @@ __all__ = [
 Flat = tuple[Tensor, Tensor]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
+@torch.inference_mode(mode=False)  # they are kept for calls that may want gradients
 def equal_lists(n_lists: int, size: int, device: torch.device) -> Lists:
-    """Lists of one size; kept, since batches of one shape follow one another."""
+    """Lists of one size; a few are kept, since batches of one shape follow one another."""
     offsets = torch.arange(0, (n_lists + 1) * size, size or 1, device=device)[: n_lists + 1]
     if not size:
         offsets = torch.zeros(n_lists + 1, dtype=torch.int64, device=device)
@@ -94,12 +96,12 @@ def scattered(result: Flat, rows: Tensor | None, scores: Tensor) -> Flat:
         grad = full
     if len(values) > n_lists:
         values = values[:n_lists].clone()
-    return values.to(scores.dtype), grad.reshape(scores.shape).to(scores.dtype)
+    return values, grad.reshape(scores.shape)
 
 
-def working(scores: Tensor) -> Tensor:
+def wide(scores: Tensor) -> Tensor:
     """Give half-precision scores as float32."""
-    return scores if scores.dtype in (torch.float32, torch.float64) else scores.float()
+    return scores.to(working(scores.dtype))
 
 
 # Annotations of these functions are read by torch, which wants the class itself.
@@ -123,7 +125,7 @@ def compute_pairwise(
     scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`functional.pairwise`; a width < 0 has no end."""
-    shape, work = shape_of(kind, edge, width, scale), working(scores)
+    shape, work = shape_of(kind, edge, width, scale), wide(scores)
     if mask is not None and functional.tiled(work, work.shape[1], shape):
         lists = equal_lists(work.shape[0], work.shape[1], work.device)
         flat = work.reshape(-1), weights.reshape(-1)
@@ -142,7 +144,7 @@ def compute_softmax(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`functional.softmax`."""
     lists, rows = lists_of(scores, offsets, mask, longest)
-    flat = taken(working(scores), rows, mask), taken(weights, rows, mask)
+    flat = taken(wide(scores), rows, mask), taken(weights, rows, mask)
     return scattered(functional.softmax(*flat, lists), rows, scores)
 
 
@@ -156,7 +158,7 @@ def compute_squared(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`functional.squared`; every row that counts weighs the same."""
     lists, rows = lists_of(scores, offsets, mask, longest)
-    flat = taken(working(scores), rows, mask), taken(targets, rows, mask), counted(scores, rows, mask)
+    flat = taken(wide(scores), rows, mask), taken(targets, rows, mask), counted(scores, rows, mask)
     return scattered(functional.squared(*flat, lists, centred=centred), rows, scores)
 
 
@@ -170,7 +172,7 @@ def compute_position_hinge(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`functional.position_hinge`; every row that counts weighs the same."""
     lists, rows = lists_of(scores, offsets, mask, longest)
-    flat = taken(working(scores), rows, mask), taken(grades, rows, mask), counted(scores, rows, mask)
+    flat = taken(wide(scores), rows, mask), taken(grades, rows, mask), counted(scores, rows, mask)
     return scattered(functional.position_hinge(*flat, lists, reduction=reduction), rows, scores)
 
 
@@ -189,7 +191,9 @@ def compute_targets(
     assume: str,
 ) -> torch.Tensor:
     """`made_targets` of a metric that can be read back from its name; assume "": nothing."""
-    return made_targets(grades, offsets, mask, longest, read_metric(metric), assume or None)
+    made = made_targets(grades, offsets, mask, longest, read_metric(metric), assume or None)
+    shared = made.untyped_storage().data_ptr() == grades.untyped_storage().data_ptr()
+    return made.clone() if shared else made.contiguous()  # no operator may give its input back
 
 
 def made_targets(
@@ -216,7 +220,7 @@ targets: Any = torch.library.custom_op("concordant::targets", compute_targets, m
 def like_grades(grades: Tensor, *others: object) -> Tensor:
     """Shape of the targets."""
     del others
-    return torch.empty_like(grades, dtype=torch.float64)
+    return torch.empty_like(grades, dtype=torch.float64, memory_format=torch.contiguous_format)
 
 
 targets.register_fake(like_grades)

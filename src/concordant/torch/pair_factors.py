@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from concordant.torch.lists import Lists
-from concordant.torch.operators import operator
+from concordant.torch.operators import operator, working
 from concordant.torch.ops import equal_lists, lists_of
 from concordant.torch.sums import running
 
@@ -37,7 +37,8 @@ def compute(
     else:
         there = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
         values, *grads = dense(left, right, y, there, relevant)
-    return values.to(a.dtype), grads[0].to(a.dtype), grads[1].to(b.dtype)
+    grad_a, grad_b = (g.to(working(p.dtype)).contiguous() for g, p in zip(grads, (a, b), strict=True))
+    return values.to(working(a.dtype)), grad_a, grad_b
 
 
 def ragged(a: Tensor, b: Tensor, y: Tensor, lists: Lists, relevant: bool) -> Parts:
@@ -83,8 +84,9 @@ def signed(a: Tensor, b: Tensor, y: Tensor, there: Tensor) -> Parts:
     for part in (a, b):
         ordered = part.gather(1, order[..., None].expand_as(part))
         q, n, d = part.shape
-        columns = running(ordered.mT.reshape(-1), equal_lists(q * d, n, a.device))
-        sums = torch.nn.functional.pad(columns.reshape(q, d, n).mT, (0, 0, 1, 0))  # of the first 0, 1, 2, ...
+        columns = running(ordered.permute(2, 0, 1).reshape(d, q * n), equal_lists(q, n, a.device))
+        summed = columns.reshape(d, q, n).permute(1, 2, 0)
+        sums = torch.nn.functional.pad(summed, (0, 0, 1, 0))  # of the first 0, 1, 2, ...
         lower, upper = (sums.gather(1, place[..., None].expand_as(part)) for place in (first, last))
         results.append(lower - (sums[:, -1:] - upper))
     differ = there.sum(1, keepdim=True) - (last - first)

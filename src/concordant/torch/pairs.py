@@ -11,10 +11,10 @@ from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.surrogates.surrogate import check_choice
-from concordant.torch import ops
-from concordant.torch.inputs import Given, read, sizes
-from concordant.torch.list_loss import REDUCTIONS, reduced
+from concordant.torch.inputs import Given, as_numbers, check_floating, check_real, read, sizes
+from concordant.torch.list_loss import REDUCTIONS, checked, counted_labels, made, reduced, spec_of
 from concordant.torch.lists import Lists
+from concordant.torch.operators import working
 from concordant.torch.pair_factors import pair_factors
 from concordant.torch.targets import check_grades
 
@@ -31,7 +31,7 @@ class PairSquaredLoss(nn.Module):
     time and O(n d) memory: no pair is ever written down.
 
     Called as `loss(pairs, y, offsets=None, mask=None, query_weight=None)`; `y` as for the other losses, and
-    `pairs` one of
+    `pairs`, of a floating-point type, one of
 
     - (B, n, n), with `y` (B, n) and a mask (B, n);
     - flat, the n x n scores of each list one after another, row by row, with `y` flat;
@@ -72,6 +72,7 @@ class PairSquaredLoss(nn.Module):
         super().__init__()
         check_choice("reduction", reduction, REDUCTIONS)
         self.metric = read_metric(metric)
+        self.spec = spec_of(self.metric)
         if self.metric.name not in ("ap", "pd"):
             raise ParameterError("metric", str(self.metric), "ap or pd: the metrics of pairs")
         self.normalize, self.reduction, self.validate = normalize, reduction, validate
@@ -81,36 +82,40 @@ class PairSquaredLoss(nn.Module):
     ) -> Tensor:
         """Give the loss: one number, or one per list."""
         factors = isinstance(pairs, (tuple, list))
-        like = pairs[0] if factors else pairs
-        grades = torch.as_tensor(y, device=like.device)
+        for part in pairs if factors else (pairs,):
+            check_real(part, "pairs")
+            check_floating(part, "pairs")
+        grades = as_numbers(y, "y", (pairs[0] if factors else pairs).device).detach()
         given = read(grades, grades, offsets, mask)
-        checked = self.validate if self.validate is not None else given.labels.device.type == "cpu"
-        if checked and not torch.compiler.is_compiling():
-            labels = given.labels if given.mask is None else given.labels[given.mask]
-            check_grades(self.metric, labels.reshape(-1))
+        if checked(self.validate, given.labels):
+            check_grades(self.metric, counted_labels(given))
         values = self.of_factors(pairs, given) if factors else self.of_pairs(pairs, given)
         if self.normalize:
             values = values / self.counts(given, values)
-        return reduced(values, query_weight, self.reduction)
+        return reduced(values, query_weight, self.reduction, self.validate)
 
     @property
     def relevant(self) -> bool:
         """Whether pairs share relevance (ap), or differ in grade (pd)."""
         return self.metric.name == "ap"
 
-    def counts(self, given: Given, values: Tensor) -> Tensor:
-        """Pairs of each list."""
-        n = torch.as_tensor(sizes(given), dtype=values.dtype, device=values.device)
-        return (n * n if self.relevant else n * (n - 1.0)).clamp(min=1.0)
+    def counts(self, given: Given, values: Tensor) -> Tensor | int:
+        """Pairs of each list, at least 1."""
+        n = sizes(given)
+        if isinstance(n, Tensor):
+            n = n.to(values.dtype)
+            return (n * n if self.relevant else n * (n - 1.0)).clamp(min=1.0)
+        return max(n * n if self.relevant else n * (n - 1), 1)
 
     def labels(self, given: Given) -> Tensor:
         """Shares of relevance, or the grades."""
         if not self.relevant:
             return given.labels
-        if not torch.compiler.is_compiling():
-            return ops.made_targets(*given[1:], self.metric, "P_reinforce")
-        shares: Tensor = ops.targets(*given[1:], str(self.metric), "P_reinforce")
-        return shares
+        return made(given, self.metric, self.spec, "P_reinforce")
+
+    def extra_repr(self) -> str:
+        """Give what was chosen."""
+        return f"metric={str(self.metric)!r}, reduction={self.reduction!r}, normalize={self.normalize}"
 
     def of_factors(self, pairs: Any, given: Given) -> Tensor:
         """Values of scores given by factors."""
@@ -122,7 +127,7 @@ class PairSquaredLoss(nn.Module):
 
     def of_pairs(self, pairs: Tensor, given: Given) -> Tensor:
         """Values of explicit scores."""
-        labels = self.labels(given).to(pairs.dtype)
+        labels, pairs = self.labels(given), pairs.to(working(pairs.dtype))
         if labels.ndim == 2:
             expected = (*labels.shape, labels.shape[1])
             if tuple(pairs.shape) != expected:
@@ -131,15 +136,17 @@ class PairSquaredLoss(nn.Module):
         return flat(pairs, labels, given.offsets, relevant=self.relevant)
 
 
-def wanted(left: Tensor, right: Tensor, *, relevant: bool) -> Tensor:
-    """Targets of pairs of labels."""
-    return left * (right > 0.0) if relevant else torch.sign(left - right)
+def wanted(left: Tensor, right: Tensor, dtype: torch.dtype, *, relevant: bool) -> Tensor:
+    """Targets of pairs of labels; grades are compared as they are given."""
+    if relevant:
+        return left.to(dtype) * (right > 0.0)
+    return (left > right).to(dtype) - (left < right).to(dtype)
 
 
 def padded(pairs: Tensor, labels: Tensor, mask: Tensor | None, *, relevant: bool) -> Tensor:
     """Values of (B, n, n) scores."""
     n = labels.shape[1]
-    off = pairs - wanted(labels[:, :, None], labels[:, None, :], relevant=relevant)
+    off = pairs - wanted(labels[:, :, None], labels[:, None, :], pairs.dtype, relevant=relevant)
     counted = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
     both = counted[:, :, None] & counted[:, None, :]
     if not relevant:
@@ -151,6 +158,8 @@ def flat(pairs: Tensor, labels: Tensor, offsets: Tensor | Lists | None, *, relev
     """Values of the scores of all lists, one after another."""
     offsets = offsets.offsets if isinstance(offsets, Lists) else offsets
     if offsets is None:
+        if pairs.numel() != len(labels) ** 2:
+            raise ShapeError("pairs", tuple(pairs.shape), f"{len(labels) ** 2} numbers: n^2 of the list")
         return padded(pairs.reshape(1, len(labels), len(labels)), labels[None], None, relevant=relevant)
     sizes = offsets.diff()
     edges = torch.nn.functional.pad((sizes * sizes).cumsum(0), (1, 0))
@@ -160,7 +169,8 @@ def flat(pairs: Tensor, labels: Tensor, offsets: Tensor | Lists | None, *, relev
     place = torch.arange(pairs.shape[0], device=pairs.device) - edges[owner]
     n = sizes[owner].clamp(min=1)
     left, right = place // n, place % n
-    off = pairs - wanted(labels[offsets[owner] + left], labels[offsets[owner] + right], relevant=relevant)
+    better, worse = labels[offsets[owner] + left], labels[offsets[owner] + right]
+    off = pairs - wanted(better, worse, pairs.dtype, relevant=relevant)
     if not relevant:
         off = torch.where(left == right, 0.0, off)
     return torch.segment_reduce(off.square(), "sum", offsets=edges, unsafe=True)

@@ -23,6 +23,8 @@ __all__ = ["places", "ranked", "sweep"]
 
 def ranked(scores: Tensor, lists: Lists) -> Tensor:
     """Rows, those of each query highest score first; equal scores in row order."""
+    if scores.dtype == torch.bool:
+        scores = scores.to(torch.uint8)
     if lists.n_queries == 1:
         return torch.sort(scores, descending=True, stable=True).indices
     if not scores.is_floating_point():  # whole numbers below 2^32 in size

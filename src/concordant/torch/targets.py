@@ -46,7 +46,8 @@ def check_grades(metric: Metric, grades: Tensor) -> None:
     """Raise the package's errors for negative or missing grades, and for those whose gain overflows."""
     if not grades.numel():
         return
-    labels = metric.read_labels(grades.detach().cpu().numpy())
+    plain = grades.double() if grades.is_floating_point() else grades  # numpy has no bfloat16
+    labels = metric.read_labels(plain.detach().cpu().numpy())
     if isinstance(metric, GradedMetric):
         metric.usable(labels)
 
@@ -93,16 +94,30 @@ def normalised(metric: NDCG, grades: Tensor, lists: Lists) -> Tensor:
     if lists.n_rows == lists.n_queries * lists.longest:  # all of one size
         best = values.reshape(lists.n_queries, -1).topk(k).values
         return divided(values, best @ discount_table(metric, k, grades.device)[:k], lists)
-    ideal = values[ranked(grades, lists)]  # gains rise with the grades
+    # Gains rise with the grades, which are sorted faster; whole numbers are, where none can be as large
+    # as 2^32: its gain would have no bounds.
+    small = grades.dtype != torch.int64 or metric.gain()[0] == EXP2
+    ideal = values[ranked(grades if small else values, lists)]
     places = torch.arange(lists.n_rows, device=grades.device) - lists.starts
     discounts = discount_table(metric, k, grades.device)[places.clamp(max=k)]
     return divided(values, lists.sums(ideal * discounts), lists)
 
 
-@lru_cache(maxsize=256)
 def discount_table(metric: NDCG, places: int, device: torch.device) -> Tensor:
     """Discounts of the first places, and 0 behind them; kept on the device."""
+    try:
+        return kept_table(metric, places, device)
+    except TypeError:  # discounts that cannot be looked up, such as a list
+        return made_table(metric, places, device)
+
+
+@torch.inference_mode(mode=False)  # it is kept for calls that may want gradients
+def made_table(metric: NDCG, places: int, device: torch.device) -> Tensor:
+    """`discount_table`, made anew."""
     return torch.from_numpy(np.append(metric.discounts(places), 0.0)).to(device)
+
+
+kept_table = lru_cache(maxsize=256)(made_table)
 
 
 def shares(metric: AP, grades: Tensor, lists: Lists) -> Tensor:
@@ -124,7 +139,9 @@ def per_pair(metric: AUC, grades: Tensor, lists: Lists) -> Tensor:
 def mixed(metric: WPD, grades: Tensor, lists: Lists) -> Tensor:
     """Gains of queries that have two or more different ones; 0 elsewhere."""
     values = gained(metric, grades, lists)
-    apart = lists.lowest(values) < lists.highest(values)
+    # The same power of one grade may differ in its last digit from row to row.
+    graded = lists.lowest(grades) < lists.highest(grades)
+    apart = graded & (lists.lowest(values) < lists.highest(values))
     return torch.where(lists.spread(apart), values, 0.0)
 
 

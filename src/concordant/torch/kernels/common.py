@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar, cast
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
-__all__ = ["blocks", "jit", "kernel", "owned", "steps"]
+from concordant.exceptions import ParameterError
+
+__all__ = ["blocks", "jit", "kernel", "launching", "owned", "steps"]
+
+MOST = 2**30  # rows of a launch: kernels count them by 32 bits, and add two such numbers
+HERE: AbstractContextManager[Any] = nullcontext()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,6 +26,15 @@ kernel = cast(
     "Callable[[Callable[..., Any]], Any]",
     triton.jit(do_not_specialize=["n", "n_chunks", "n_queries", "n_rows", "n_steps"]),
 )
+
+
+def launching(rows: Tensor) -> AbstractContextManager[Any]:
+    """Make the device of the rows the current one, on which Triton launches; nothing where it is."""
+    if rows.shape[-1] > MOST:
+        raise ParameterError("rows", rows.shape[-1], f"{MOST} at most on a GPU: split the batch")
+    if not rows.is_cuda or rows.get_device() == torch.cuda.current_device():
+        return HERE
+    return torch.cuda.device(rows.device)
 
 
 def blocks(n: int, size: int) -> int:

@@ -10,7 +10,7 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from concordant.torch.kernels.common import blocks, jit, kernel, steps
+from concordant.torch.kernels.common import blocks, jit, kernel, launching, steps
 
 __all__ = ["CHUNK", "chunked", "last_of", "rows_of", "run_over", "running_sums"]
 
@@ -42,9 +42,10 @@ def running_sums(values: Tensor, offsets: Tensor) -> Tensor:
         bases = torch.empty(k * n_chunks, dtype=torch.float64, device=values.device)
         known = edges, offsets, n, n_queries, steps(n_queries), n_chunks
         chosen = {"ONE": n_queries == 1, "CHUNK": CHUNK}
-        chunk_sums[(n_chunks, k)](table, sums, bases, *known, **chosen)
-        run_over(bases, edges, n_chunks, n_queries, k)
-        add_bases[(n_chunks, k)](sums, bases, *known, **chosen)
+        with launching(table):
+            chunk_sums[(n_chunks, k)](table, sums, bases, *known, **chosen)
+            run_over(bases, edges, n_chunks, n_queries, k)
+            add_bases[(n_chunks, k)](sums, bases, *known, **chosen)
     return sums.reshape(values.shape)
 
 

@@ -9,7 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from concordant.surrogates.margins import Margin
-from concordant.torch.kernels.common import blocks, jit, kernel, owned, steps
+from concordant.torch.kernels.common import blocks, jit, kernel, launching, owned, steps
 from concordant.torch.kernels.sums import CHUNK, chunked, last_of, rows_of, run_over
 
 __all__ = ["collected"]
@@ -39,12 +39,13 @@ def collected(
         "CHUNK": CHUNK,
     }
     known = edges, offsets, space, n, n_queries, steps(n_queries), n_chunks
-    prepare[(n_chunks,)](ordered, order, weights, anchors, *known, **common)
-    run_over(bases, edges, n_chunks, n_queries, 5)
-    collect[(blocks(n, ROWS),)](
-        order, weights, anchors, *known, grad,
-        EDGE=shape.edge, WIDTH=width, GAP=shape.edge - width, SCALE=shape.scale, ROWS=ROWS, **common,
-    )  # fmt: skip
+    with launching(ordered):
+        prepare[(n_chunks,)](ordered, order, weights, anchors, *known, **common)
+        run_over(bases, edges, n_chunks, n_queries, 5)
+        collect[(blocks(n, ROWS),)](
+            order, weights, anchors, *known, grad,
+            EDGE=shape.edge, WIDTH=width, GAP=shape.edge - width, SCALE=shape.scale, ROWS=ROWS, **common,
+        )  # fmt: skip
     return space[6 * n : 7 * n], grad
 
 
@@ -74,7 +75,8 @@ def prepare(
 ) -> None:
     """Scores relative to the highest of their query; five running sums within the chunk, and totals."""
     rows, live, begin = rows_of(edges, offsets, n, n_queries, n_steps, ONE, CHUNK)
-    top = tl.load(ordered + begin).to(tl.float64)
+    # Programs that got no chunk stand at the last list, which may be empty.
+    top = tl.load(ordered + begin, mask=begin < n, other=0.0).to(tl.float64)
     here = tl.load(ordered + rows, mask=live, other=0.0).to(tl.float64) - top
     here = tl.where(live, here, 0.0)
     tl.store(space + rows, here, mask=live)

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from concordant.surrogates.margins import CLIP, LOGISTIC, Margin
-from concordant.torch.kernels.common import blocks, jit, kernel, owned, steps
+from concordant.torch.kernels.common import blocks, jit, kernel, launching, owned, steps
 
 __all__ = ["all_pairs", "level_pairs"]
 
@@ -61,12 +61,27 @@ def launched(
     if n:
         n_queries, known = len(offsets) - 1, offsets if mask is None else mask
         rows, columns = next(shape for most, *shape in SHAPES if longest <= most or scores.itemsize > 4)
-        tiles[(blocks(n, rows),)](
-            scores, weights, codes, offsets, known, values, grad, n, n_queries, steps(n_queries),
-            FORM=form, EDGE=edge, WIDTH=width, SCALE=scale, MASKED=mask is not None,
-            ROWS=rows, COLUMNS=columns,
-        )  # fmt: skip
+        with launching(scores):
+            tiles[(blocks(n, rows),)](
+                scores, weights, codes, offsets, known, values, grad, n, n_queries, steps(n_queries),
+                FORM=form, EDGE=edge, WIDTH=width, SCALE=scale, MASKED=mask is not None,
+                ROWS=rows, COLUMNS=columns,
+            )  # fmt: skip
     return values, grad
+
+
+@jit
+def log_of_1_and(power: tl.tensor) -> tl.tensor:
+    """log(1 + power) for powers up to 1, with all digits where it is small."""
+    if power.dtype == tl.float64:
+        series = power * (1.0 - power * (0.5 - power * (1 / 3 - power * (0.25 - power * 0.2))))
+        found = tl.where(power < 1e-3, series, tl.log(1.0 + power))
+    else:  # 2 artanh(z): the device's own logarithm is rough near 1
+        z = power / (2.0 + power)
+        y = z * z
+        rest = 1 / 7 + y * (1 / 9 + y * (1 / 11 + y * (1 / 13)))
+        found = 2.0 * z * (1.0 + y * (1 / 3 + y * (0.2 + y * rest)))
+    return found
 
 
 @jit
@@ -82,8 +97,7 @@ def pair_terms(
     if FORM == 3:
         power = tl.exp(-tl.abs(ahead))
         part = 1.0 / (1.0 + power)
-        log = tl.where(power < 1e-4, power - 0.5 * power * power, tl.log(1.0 + power))
-        value = tl.maximum(-ahead, 0.0) + log
+        value = tl.maximum(-ahead, 0.0) + log_of_1_and(power)
         pull = part * (own * tl.where(ahead > 0.0, power, 1.0) - other * tl.where(ahead > 0.0, 1.0, power))
     else:
         down = tl.maximum(EDGE - ahead, 0.0)
