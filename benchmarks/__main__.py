@@ -2,47 +2,15 @@
 
 import argparse
 import warnings
-from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import (
-    boosting,
-    certificates,
-    choice,
-    comparer,
-    decoders,
-    device,
-    maxmargin,
-    metrics,
-    neural,
-    ratings,
-    reading,
-    startup,
-    surrogates,
-    tables,
-    torch_losses,
-    training,
-    tree_choice,
-)
+from benchmarks import tables
 
-SUITES: Mapping[str, Callable[..., list[tables.Table]]] = {
-    "boosting": boosting.run,
-    "certificates": certificates.run,
-    "choice": choice.run,
-    "comparer": comparer.run,
-    "decoders": decoders.run,
-    "device": device.run,
-    "maxmargin": maxmargin.run,
-    "metrics": metrics.run,
-    "neural": neural.run,
-    "ratings": ratings.run,
-    "reading": reading.run,
-    "startup": startup.run,
-    "surrogates": surrogates.run,
-    "torch_losses": torch_losses.run,
-    "training": training.run,
-    "tree_choice": tree_choice.run,
-}
+SUITES = (  # modules of this package; each is imported when it is run: together they load every peer
+    "boosting", "certificates", "choice", "comparer", "decoders", "device", "maxmargin", "metrics", "neural",
+    "ratings", "reading", "startup", "surrogates", "torch_losses", "training", "tree_choice",
+)  # fmt: skip
 HERE = Path(__file__).parent
 
 
@@ -60,7 +28,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")  # the peers' own
     for name in names:
         about = tables.machine() | {"quick": chosen.quick, "load_before": tables.load()}
-        results = SUITES[name](quick=chosen.quick)
+        results: list[tables.Table] = import_module(f"benchmarks.{name}").run(quick=chosen.quick)
         for table in results:
             tables.show(table)
         print("written:", tables.write(folder, name, results, about | {"load_after": tables.load()}))

@@ -21,7 +21,7 @@ from concordant.theory.minimiser import minimiser
 from concordant.theory.regret import bayes
 from concordant.theory.witness import search
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
+pytestmark = [pytest.mark.usefixtures("one_blas_thread"), pytest.mark.once]
 PREORDERS = {name: kind for name, kind in METHODS.items() if name.startswith("preorder")}
 CONSISTENT = {name: kind for name, kind in METHODS.items() if name not in PREORDERS}
 

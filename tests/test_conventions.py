@@ -7,7 +7,10 @@ import concordant.metrics as cm
 from concordant.exceptions import ParameterError, UnknownNameError
 
 # The peers' own deprecation warnings; ours stay errors.
-pytestmark = pytest.mark.filterwarnings("ignore", r"error:::concordant\.", r"error:::numpy\.")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.filterwarnings("ignore", r"error:::concordant\.", r"error:::numpy\."),
+]
 
 SEEDS = range(6)
 

@@ -30,7 +30,7 @@ from concordant.supervision.queries import Queries
 from concordant.theory.conditions import acyclic, family_means, follows, net_means, pair_means, reinforces
 from concordant.theory.regret import regret
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
+pytestmark = [pytest.mark.usefixtures("one_blas_thread"), pytest.mark.once]
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from concordant.exceptions import (  # noqa: E402
 from concordant.metrics.standardization import usable_targets  # noqa: E402
 from concordant.torch import functional, host, ops  # noqa: E402
 from concordant.torch.lists import Lists  # noqa: E402
-from concordant.torch.targets import standardized  # noqa: E402
+from concordant.torch.targets import made_table, standardized  # noqa: E402
 
 pytestmark = pytest.mark.once
 DOUBLE, SINGLE = torch.float64, torch.float32
@@ -384,6 +384,10 @@ def test_reductions():
         assert torch.allclose(loss(batch.flat(), y, offsets=batch.lists), plain)
         assert torch.allclose(loss(batch.flat(), y, offsets=batch.lists, query_weight=w), weighted)
     mean = ct.SoftmaxLoss()
+    lost = torch.tensor([torch.nan, 0.0, 0.0])
+    assert mean(lost, torch.ones(3), offsets=[0, 1, 3], query_weight=[0.0, 1.0]).item() == pytest.approx(
+        2 * np.log(2)
+    )
     assert mean(batch.flat(), y, offsets=batch.lists, query_weight=torch.zeros(6)).item() == 0.0
 
 
@@ -427,6 +431,40 @@ def test_targets_of_a_users_gain():
     assert np.allclose(standardized(metric, y, Lists.one(3)), metric.targets(y.numpy()))
 
 
+class Halving:
+    """Discounts that have no hash."""
+
+    def __call__(self, ranks):
+        return 0.5 ** np.asarray(ranks, dtype=float)
+
+    def __eq__(self, other):
+        return isinstance(other, Halving)
+
+    __hash__ = None
+
+
+def test_targets_of_discounts_that_have_no_hash():
+    metric = cc.metric("ndcg", convention=cc.Convention(discount=Halving()))
+    y = torch.tensor([4, 1, 0])
+    assert np.allclose(standardized(metric, y, Lists.one(3)), metric.targets(y.numpy()))
+
+
+def test_targets_of_bool_and_of_large_grades():
+    lists, linear = Lists.of([0, 2, 5]), cc.metric("ndcg", convention=cc.Convention(gain="linear"))
+    truth = torch.tensor([True, False, True, True, False])
+    for metric in map(cc.metric, ("ndcg", "ap", "wpd", "auc", "dcg")):
+        assert torch.equal(standardized(metric, truth, lists), standardized(metric, truth.long(), lists))
+    large = torch.tensor([2**34 + 1, 2**36, 0, 2**35, 2**40])
+    want = linear.targets(large.numpy(), qid=[0, 0, 1, 1, 1])
+    assert np.allclose(standardized(linear, large, lists), want, rtol=1e-14)
+
+
+def test_weighted_pairs_need_two_grades():
+    """Powers of one grade may differ in their last digit, by where the row stands."""
+    grades = torch.full((33,), 2.5, dtype=DOUBLE)
+    assert not standardized(cc.metric("wpd"), grades, Lists.of([0, 16, 33])).any()
+
+
 def test_what_is_not_guaranteed_is_said():
     with pytest.warns(GuaranteeWarning, match="only under P_reinforce"):
         ct.SoftmaxLoss("ap")
@@ -434,6 +472,27 @@ def test_what_is_not_guaranteed_is_said():
         ct.SoftmaxLoss("err")
     for metric in ("dcg", "ndcg@3", "auc", "wpd", "p@1"):
         ct.OrderPreservingLoss(metric)
+    with pytest.warns(GuaranteeWarning, match="margin hinge is not order-preserving"):
+        ct.OrderPreservingLoss("ndcg", margin="hinge")
+    for margin in ("logistic", "squared_hinge"):
+        ct.OrderPreservingLoss("ndcg", margin=margin)
+    ct.OrderPreservingLoss(margin="hinge")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ct.SoftmaxLoss("ap"),
+        lambda: ct.SquaredLoss("err"),
+        lambda: ct.OrderPreservingLoss("ap"),
+        lambda: ct.OrderPreservingLoss("dcg", margin="hinge"),
+    ],
+)
+def test_warnings_point_to_the_caller(call):
+    with pytest.warns(GuaranteeWarning) as caught:
+        call()
+    assert [warning.lineno for warning in caught] == [call.__code__.co_firstlineno]
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -454,6 +513,22 @@ def test_what_is_not_guaranteed_is_said():
             lambda: ct.SoftmaxLoss()(torch.zeros(1, 2), torch.zeros(1, 2), mask=torch.ones(1, 2)),
         ),
         (ParameterError, lambda: ct.SoftmaxLoss()(torch.zeros(2), torch.zeros(2), query_weight=[1.0, 2.0])),
+        *(
+            (
+                NonFiniteError,
+                lambda w=w: ct.SoftmaxLoss()(torch.zeros(1, 2), torch.zeros(1, 2), query_weight=[w]),
+            )
+            for w in (-1.0, torch.nan, torch.inf)
+        ),
+        (ParameterError, lambda: ct.SoftmaxLoss()(torch.tensor([1, 0]), torch.zeros(2))),
+        (ParameterError, lambda: ct.PairSquaredLoss()(torch.ones(4, dtype=torch.int64), torch.zeros(2))),
+        (ParameterError, lambda: ct.PairSquaredLoss()([[1.0]], torch.zeros(1))),
+        (ShapeError, lambda: ct.PairSquaredLoss("pd")(torch.ones(5), torch.zeros(3))),
+        (ShapeError, lambda: ct.PairSquaredLoss("pd")(torch.ones(5), torch.zeros(3), offsets=[0, 3])),
+        *(
+            (ConcordantError, lambda o=o: ct.PairSquaredLoss("pd")(torch.ones(9), torch.zeros(3), offsets=o))
+            for o in ([1, 4], [0, 2], [0.0, 3.0], [0, 3, 2, 3])
+        ),
         (ParameterError, lambda: ct.SoftmaxLoss(reduction="median")),
         (ConcordantError, lambda: ct.SoftmaxLoss("ndgc")),
         (ConcordantError, lambda: ct.OrderPreservingLoss(margin="round")),
@@ -485,24 +560,119 @@ def test_what_is_not_finite_is_not_hidden(bad, device):
             loss.reduction = before
         assert not values[0].isfinite()
         assert values[1].isfinite(), loss
+        values.sum().backward()
+        kept = isinstance(loss, ct.SoftmaxLoss) and bad == -torch.inf  # of a share of 0 it is finite
+        assert scores.grad[:3].isfinite().all() == kept, loss
+        assert scores.grad[3:].isfinite().all(), loss
 
 
-def test_half_precision_scores():
-    scores = torch.tensor([0.5, -0.25, 1.0], dtype=torch.bfloat16, requires_grad=True)
-    value = ct.OrderPreservingLoss("dcg")(scores, torch.tensor([0, 2, 1]))
-    value.backward()
-    single = scores.detach().float().requires_grad_()
-    ct.OrderPreservingLoss("dcg")(single, torch.tensor([0, 2, 1])).backward()
-    assert value.dtype == scores.grad.dtype == torch.bfloat16
-    assert torch.allclose(scores.grad.float(), single.grad, rtol=1e-2)
+HALVES = [torch.bfloat16, torch.float16]
 
 
-def test_a_second_derivative_is_an_error():
-    scores = torch.randn(4, dtype=DOUBLE, requires_grad=True)
-    value = ct.SoftmaxLoss()(scores, torch.ones(4)) ** 2
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("device", DEVICES, indirect=True)
+@pytest.mark.parametrize("name", [n for n in LOSSES if "exponential" not in n])
+def test_half_precision_scores_are_computed_in_single(name, device, dtype):
+    """Sums that halves cannot hold; the gradient is rounded once, after the mean."""
+    rng = torch.Generator().manual_seed(0)
+    half = torch.randn(2, 300, generator=rng).to(device, dtype).requires_grad_()
+    single = half.detach().float().requires_grad_()
+    y = torch.randint(0, 5, (2, 300), generator=rng).to(device)
+    value, want = (LOSSES[name](scores, y) for scores in (half, single))
+    assert value.dtype == torch.float32
+    assert torch.equal(value, want)
+    (2.0**-6 * value).backward()
+    (2.0**-6 * want).backward()
+    assert half.grad.dtype == dtype
+    assert torch.equal(half.grad, single.grad.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("metric", ["ap", "pd"])
+def test_half_precision_pairs_are_computed_in_single(metric, dtype):
+    rng, loss = torch.Generator().manual_seed(0), ct.PairSquaredLoss(metric)
+    a, b = (10 * torch.randn(1, 40, 3, generator=rng).to(dtype) for _ in range(2))
+    y = torch.arange(240, 280)[None]  # a bfloat16 does not tell 256 from 257
+    for pairs in ((a, b), (a @ b.mT).clamp(-100, 100)):
+        wide = tuple(x.float() for x in pairs) if isinstance(pairs, tuple) else pairs.float()
+        value = loss(pairs, y)
+        assert value.dtype == torch.float32
+        assert torch.allclose(value, loss(wide, y), rtol=1e-5)
+        assert value.isfinite()
+    parts = [x.clone().requires_grad_() for x in (a, b)]
+    (1e-6 * loss(tuple(parts), y)).backward()
+    assert all(part.grad.dtype == dtype and part.grad.isfinite().all() for part in parts)
+
+
+def test_half_precision_grades_are_read():
+    y = torch.tensor([2.0, 0.0, 1.0])
+    for loss in (ct.SoftmaxLoss("ndcg"), ct.PositionHinge()):
+        assert loss(torch.ones(3), y.bfloat16()).item() == loss(torch.ones(3), y).item()
+
+
+def second(scores, y, loss):
+    """A gradient penalty."""
+    value = loss(scores, y)
     (grad,) = torch.autograd.grad(value, scores, create_graph=True)
+    (value + grad.square().sum()).backward()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_second_derivative_is_an_error(name):
+    scores, y = torch.randn(4, dtype=DOUBLE, requires_grad=True), torch.tensor([0, 2, 1, 0])
     with pytest.raises(RuntimeError, match="twice"):
-        grad.sum().backward()
+        second(scores, y, LOSSES[name])
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.autograd.functional.hessian(lambda z: LOSSES[name](z, y), scores)
+    value = LOSSES[name](scores, y)  # a graph that nobody follows costs nothing
+    (traced,) = torch.autograd.grad(value, scores, create_graph=True)
+    assert torch.equal(traced, torch.autograd.grad(value, scores)[0])
+
+
+def test_a_second_derivative_of_pairs_is_an_error():
+    a, b = torch.randn(3, 2, requires_grad=True), torch.randn(3, 2)
+    with pytest.raises(RuntimeError, match="twice"):
+        second(a, torch.tensor([0, 1, 2]), lambda z, y: ct.PairSquaredLoss("pd")((z, b), y))
+
+
+def test_a_second_derivative_of_a_compiled_loss_is_an_error():
+    loss = torch.compile(ct.SoftmaxLoss("dcg"), backend="eager", fullgraph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        second(torch.randn(4, requires_grad=True), torch.tensor([0, 2, 1, 0]), loss)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own use of it
+@pytest.mark.parametrize("needed", [False, True])
+def test_forward_mode_is_refused(needed):
+    scores, y, loss = torch.randn(3).requires_grad_(needed), torch.tensor([0, 2, 1]), ct.SoftmaxLoss("dcg")
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(scores, torch.ones(3))
+        with pytest.raises(ParameterError, match="reverse mode"):
+            loss(dual, y)
+        loss(scores, y)
+    with pytest.raises((ParameterError, RuntimeError)):
+        torch.func.jvp(lambda z: loss(z, y), (scores.detach(),), (torch.ones(3),))
+
+
+def test_labels_get_no_gradient():
+    y = torch.tensor([0.0, 2.0, 1.0], requires_grad=True)
+    with pytest.raises(ParameterError, match="detach"):
+        ct.SquaredLoss()(torch.zeros(3), y)
+    scores = torch.zeros(3, requires_grad=True)
+    for loss in (ct.SoftmaxLoss("dcg"), ct.SquaredLoss("ndcg")):
+        loss(scores, y).backward()
+        assert not loss(scores.detach(), y).requires_grad
+    assert y.grad is None
+
+
+def test_tensors_made_without_gradients_serve_with_them():
+    loss, y = ct.SquaredLoss("ndcg@7"), torch.randint(0, 3, (3, 11))
+    ops.equal_lists.cache_clear()
+    with torch.inference_mode():
+        loss(torch.randn(3, 11), y)
+    assert not ops.equal_lists(3, 11, y.device).offsets.is_inference()
+    with torch.inference_mode():
+        assert not made_table(cc.metric("ndcg@7"), 7, y.device).is_inference()
 
 
 @pytest.mark.parametrize("device", DEVICES, indirect=True)
@@ -524,6 +694,77 @@ def test_compiled_whole(name, device):
         value = compiled(function)(*inputs)
         assert torch.allclose(torch.autograd.grad(value, inputs[0])[0], want)
         assert torch.allclose(value, function(*inputs))
+
+
+def samples(*, turned):
+    """Arguments of every operator."""
+    rng = torch.Generator().manual_seed(0)
+
+    def drawn(*shape):
+        drawn = torch.randn(*(shape[1], shape[0], *shape[2:]), generator=rng, dtype=DOUBLE).transpose(0, 1)
+        return (drawn if turned else drawn.contiguous()).requires_grad_()
+
+    y = torch.randint(0, 3, (3, 4), generator=rng).double()
+    y = y.T.contiguous().T if turned else y
+    mask = torch.rand(3, 4, generator=rng) < 0.7
+    yield "pairwise", drawn(3, 4), y, None, mask, 4, *ct.OrderPreservingLoss().code
+    yield "softmax", drawn(3, 4), y, None, None, 4
+    yield "squared", drawn(3, 4), y, None, mask, 4, True
+    yield "position_hinge", drawn(3, 4), y, None, None, 4, "sum"
+    yield "pair_factors", drawn(3, 4, 2), drawn(3, 4, 2), y, None, mask, 4, False
+    yield "targets", y, None, mask, 4, "dcg[concordant,gain=linear]", ""
+    yield "targets", y, None, None, 4, "dcg[concordant,gain=linear]", ""
+    yield "targets", torch.zeros(0, dtype=DOUBLE), None, None, 0, "ndcg", ""
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_operators_keep_torch_s_rules(turned):
+    """Shapes and strides are as foretold, nothing given is given back, gradients are registered."""
+    utils = ("test_schema", "test_autograd_registration", "test_faketensor")
+    for name, *inputs in samples(turned=turned):
+        torch.library.opcheck(getattr(torch.ops.concordant, name).default, inputs, test_utils=utils)
+    half = torch.randn(3, dtype=torch.bfloat16, requires_grad=True), torch.ones(3), torch.tensor([0, 2, 3])
+    for scores in (half[0], half[0].detach().float().requires_grad_()):
+        inputs = scores, *half[1:], None, -1
+        torch.library.opcheck(torch.ops.concordant.softmax.default, inputs, test_utils=utils)
+
+
+@pytest.mark.parametrize("metric", ["ndcg@3[lightgbm]", "dcg[concordant,gain=linear]"])
+def test_compiled_with_a_convention_and_a_changing_size(metric):
+    loss = ct.OrderPreservingLoss(metric, normalize=True)
+    compiled = torch.compile(lambda z, y: loss(2 * z.T, y), fullgraph=True, backend="aot_eager")
+    for n in (4, 5, 7):
+        scores, y = torch.randn(n, 3, dtype=DOUBLE, requires_grad=True), torch.randint(0, 3, (3, n))
+        value, want = compiled(scores, y), loss(2 * scores.T, y)
+        assert torch.allclose(value, want)
+        assert torch.allclose(*(torch.autograd.grad(x, scores)[0] for x in (value, want)))
+
+
+def test_a_function_cannot_be_compiled_into_a_graph():
+    loss = ct.SoftmaxLoss(cc.metric("ndcg", convention=cc.Convention(gain=np.sqrt)))
+    with pytest.raises(ParameterError, match="Python function"):
+        torch.compile(loss, backend="eager")(torch.zeros(3), torch.ones(3))
+
+
+def test_offsets_are_read_once(monkeypatch):
+    read, calls = Lists.of, []
+    monkeypatch.setattr(Lists, "of", lambda *given: calls.append(given) or read(*given))
+    ct.OrderPreservingLoss("ndcg")(torch.zeros(3), torch.ones(3), offsets=torch.tensor([0, 2, 3]))
+    assert len(calls) == 1
+
+
+def test_lists_stay_where_they_are():
+    lists = Lists.of([0, 2])
+    assert lists.to("cpu") is lists
+    with torch.device("meta"):
+        assert Lists.of(torch.tensor([0, 2], device="cpu")).offsets.device.type == "cpu"
+        assert Lists.from_sizes(torch.tensor([2], device="cpu")).offsets.device.type == "cpu"
+
+
+def test_tables_of_equal_lists_are_not_kept():
+    lists = ops.equal_lists(4, 3, torch.device("cpu"))
+    assert lists.rounds[0].rows.shape == (4, 3)
+    assert not any("round" in name for name in vars(lists))
 
 
 def test_masked_rows_may_come_last():
@@ -636,7 +877,9 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is n
 
 @needs_gpu
 @pytest.mark.parametrize("margin", [m for m in MARGINS if m not in ("logistic", "exponential")])
-@pytest.mark.parametrize("sizes", [[8_192], [8_193], [16_384], [16_385], [20_000, 7, 0, 300], [5] * 2000])
+@pytest.mark.parametrize(
+    "sizes", [[8_192], [8_193], [16_384], [16_385], [20_000, 7, 0, 300], [17_000, 5, 0], [5] * 2000]
+)
 def test_both_ways_on_a_gpu_equal_the_cpu(margin, sizes):
     rng = torch.Generator().manual_seed(0)
     lists = Lists.from_sizes(sizes)

@@ -46,6 +46,13 @@ class Round(NamedTuple):
             values.index_copy_(-1, rows, flat.index_select(-1, self.kept))
 
 
+def on(numbers: Any, device: torch.device | str | None) -> Tensor:
+    """Give a tensor on the device; without one a tensor stays where it is, whatever torch's default is."""
+    if device is None and isinstance(numbers, Tensor):
+        return numbers
+    return torch.as_tensor(numbers, device=device)
+
+
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Rows grouped by query: query `q` owns rows `offsets[q]:offsets[q + 1]`; lists may be empty.
@@ -78,8 +85,7 @@ class Lists:
     @classmethod
     def of(cls, offsets: Tensor | Sequence[int] | Any, device: torch.device | str | None = None) -> Lists:
         """Read offsets (a tensor, an array, a list), checked; the device is theirs unless named."""
-        given = device is None and isinstance(offsets, Tensor)  # whatever torch's default device is
-        edges = offsets if given else torch.as_tensor(offsets, device=device)
+        edges = on(offsets, device)
         whole = edges.ndim == 1 and edges.numel() > 0 and not edges.is_floating_point()
         host = edges.detach().to("cpu", torch.int64) if whole else edges
         if not (whole and edges.dtype != torch.bool and int(host[0]) == 0 and bool((host.diff() >= 0).all())):
@@ -96,8 +102,7 @@ class Lists:
         >>> Lists.from_sizes([2, 0, 1]).offsets.tolist()
         [0, 2, 2, 3]
         """
-        given = device is None and isinstance(sizes, Tensor)
-        counts = sizes if given else torch.as_tensor(sizes, device=device)
+        counts = on(sizes, device)
         if counts.ndim != 1 or (counts.is_floating_point() and counts.numel()):
             raise ParameterError("sizes", sizes, "whole numbers >= 0")
         return cls.of(torch.nn.functional.pad(counts.to(torch.int64).cumsum(0), (1, 0)))

@@ -78,7 +78,7 @@ class OrderPreservingLoss(ListLoss):
         if not self.normalize:
             return values
         n = sizes(given)
-        if isinstance(n, Tensor):
+        if isinstance(n, torch.Tensor):
             n = n.to(values.dtype)
             return values / (n * (n - 1.0)).clamp(min=1.0)
         return values / max(n * (n - 1), 1)

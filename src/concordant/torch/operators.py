@@ -66,11 +66,15 @@ def pulled_back(
     flat: bool,
 ) -> list[Tensor]:
     """Gradients of the scores, in their precision; where a graph of this is wanted, one that refuses."""
-    traced = torch.is_grad_enabled()
-    with torch.no_grad():
-        parts = [shared(grad, cotangents, offsets, flat=flat) for grad in grads]
-        parts = [part.to(own.dtype) for part, own in zip(parts, scores, strict=True)]
-    return [Final.apply(part, cotangents, *scores) for part in parts] if traced else parts
+    if torch.is_grad_enabled():
+        with torch.no_grad():
+            parts = pulled_back(grads, scores, cotangents, offsets, flat=flat)
+        return [Final.apply(part, cotangents, *scores) for part in parts]
+    parts = [shared(grad, cotangents, offsets, flat=flat) for grad in grads]
+    return [
+        part if part.dtype == own.dtype else part.to(own.dtype)
+        for part, own in zip(parts, scores, strict=True)
+    ]
 
 
 class Eager(torch.autograd.Function):

@@ -101,7 +101,7 @@ def scattered(result: Flat, rows: Tensor | None, scores: Tensor) -> Flat:
 
 def wide(scores: Tensor) -> Tensor:
     """Give half-precision scores as float32."""
-    return scores.to(working(scores.dtype))
+    return scores if scores.dtype == working(scores.dtype) else scores.float()
 
 
 # Annotations of these functions are read by torch, which wants the class itself.

@@ -34,7 +34,7 @@ def launching(rows: Tensor) -> AbstractContextManager[Any]:
         raise ParameterError("rows", rows.shape[-1], f"{MOST} at most on a GPU: split the batch")
     if not rows.is_cuda or rows.get_device() == torch.cuda.current_device():
         return HERE
-    return torch.cuda.device(rows.device)
+    return cast("AbstractContextManager[Any]", torch.cuda.device(rows.device))
 
 
 def blocks(n: int, size: int) -> int:
