@@ -24,7 +24,7 @@ def terms(study: Study) -> list[str]:
     return [
         f"chosen: {who} on the validation queries of the fold, for each metric and fold",
         "(default): chosen on these sets, by queries of all folds, these test queries among them: flattered,",
-        "as is what our candidates share: the lift of softmax and the loss of the linear one were chosen so, too",
+        "as is what our candidates share: the lift of softmax and the loss of the linear one, chosen so, too",
         "ours are trained for the metric of the column, peers for what their authors offer: rank:map for ap,",
         "the others for ndcg or by a loss of their own",
         "trees: same number, leaves and rate; each library has its regularisation, ours BoostedRanker's",
