@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 # By measurement: `python -m benchmarks choice` trains every surrogate for every metric on the LETOR sets, the
-# penalty chosen on validation queries; its tables stand in benchmarks/results/choice.md. The differences are
+# penalty chosen on validation queries; its tables, of test queries, stand in benchmarks/results/choice.md. The differences are
 # small: within two percent, and on synthetic preferences and orders below the noise.
 AUTO: Mapping[str, Surrogate] = {
     "dcg": Softmax(),
