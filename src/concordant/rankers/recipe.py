@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 # By measurement: `python -m benchmarks choice` trains every surrogate for every metric on the LETOR sets, the
-# penalty chosen on validation queries; its tables, of test queries, stand in benchmarks/results/choice.md. The differences are
-# small: within two percent, and on synthetic preferences and orders below the noise.
+# penalty chosen on validation queries; its tables, of test queries, are in benchmarks/results/choice.md. The
+# differences are small: within two percent, and on synthetic preferences and orders below the noise.
 AUTO: Mapping[str, Surrogate] = {
     "dcg": Softmax(),
     "ndcg": Softmax(),
