@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from concordant.exceptions import NonFiniteError, ParameterError, ShapeError
+from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
@@ -20,6 +20,7 @@ from concordant.rankers.training import (
     SOLVERS,
     Problem,
     Setting,
+    check_squares,
     compiled,
     n_informative,
     row_weights,
@@ -310,23 +311,6 @@ class LinearRanker(LinearModel):
         if self.callback is None:
             return None
         return lambda step: self.callback(replace(step, w=step.w / problem.scale))
-
-
-def check_squares(X: Any, scale: FloatArray) -> None:
-    """Refuse features whose squares leave the doubles; X is read only where the scale does not tell."""
-    if (np.isfinite(scale) & (scale != 1.0)).all() or not X.shape[0]:
-        return
-    lowest, highest = (getattr(X, end)(axis=0) for end in ("min", "max"))
-    largest = np.maximum(-dense(lowest), dense(highest)).astype(np.float64)
-    if not (sound := largest < np.sqrt(np.finfo(np.float64).max / X.shape[0])).all():
-        where = f"feature {int(np.argmin(sound))}"
-        raise NonFiniteError("the sum of squares", np.inf, where, 1, "rescale X.")
-
-
-def dense(row: Any) -> FloatArray:
-    """One row, which may be compressed, as an array."""
-    found: FloatArray = np.ravel(row.toarray() if hasattr(row, "toarray") else row)
-    return found
 
 
 def check_seed(seed: Any) -> None:

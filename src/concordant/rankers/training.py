@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
-from concordant.exceptions import LabelError, ParameterError, UnknownNameError
+from concordant.exceptions import LabelError, NonFiniteError, ParameterError, UnknownNameError
 from concordant.rankers.claim import Claim
 from concordant.rankers.optimality import Sample
 from concordant.scorers.spread import ROUNDING, squares_within
@@ -23,6 +23,7 @@ __all__ = [
     "SOLVERS",
     "Problem",
     "Setting",
+    "check_squares",
     "compiled",
     "feature_scale",
     "label_weights",
@@ -176,3 +177,20 @@ def feature_scale(X: Any, offsets: IntArray, shares: FloatArray) -> FloatArray:
 def spread_of(inside: FloatArray, whole: FloatArray, n_rows: float) -> FloatArray:
     """Root mean square of what sums of squares are of; 1 where those within queries are rounding."""
     return np.where(inside > ROUNDING**2 * whole, np.sqrt(inside / n_rows), 1.0)
+
+
+def check_squares(X: Any, scale: FloatArray) -> None:
+    """Refuse features whose squares leave the doubles; X is read only where the scale does not tell."""
+    if (np.isfinite(scale) & (scale != 1.0)).all() or not X.shape[0]:
+        return
+    lowest, highest = (getattr(X, end)(axis=0) for end in ("min", "max"))
+    largest = np.maximum(-dense(lowest), dense(highest)).astype(np.float64)
+    if not (sound := largest < np.sqrt(np.finfo(np.float64).max / X.shape[0])).all():
+        where = f"feature {int(np.argmin(sound))}"
+        raise NonFiniteError("the sum of squares", np.inf, where, 1, "rescale X.")
+
+
+def dense(row: Any) -> FloatArray:
+    """One row, which may be compressed, as an array."""
+    found: FloatArray = np.ravel(row.toarray() if hasattr(row, "toarray") else row)
+    return found
