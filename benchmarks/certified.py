@@ -117,7 +117,7 @@ def trace(
     solver: Callable[..., Solution], problem: Problem, alpha: float, most: int, tol: float = GAPS[-1]
 ) -> tuple[list[Point], Solution]:
     """What the solver had reached at weights 0 and after each iteration, until this gap; where it ended."""
-    goal = Timed(problem.loss, problem.X, alpha, problem.scale)
+    goal = Timed(problem.objective(alpha).loss, problem.X, alpha, problem.scale)
     points, level, start = [Point(1, 0.0, 0.0, math.inf, 1.0)], goal.at_rest(), time.perf_counter()
 
     def told(step: Step) -> None:

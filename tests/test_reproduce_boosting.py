@@ -460,7 +460,15 @@ def test_a_run_of_other_data_or_trees_is_not_taken(second, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.fixture
+def forgotten():
+    """What was read of other code is forgotten when the test ends."""
+    yield
+    boosting_runs.code_of.cache_clear()
+
+
 @pytest.mark.parametrize("method", [PEERS[0], Linear("ap"), Boosted("ap", "squared", "lightgbm")])
+@pytest.mark.usefixtures("forgotten")
 def test_a_run_of_other_code_is_not_taken(second, tmp_path, monkeypatch, method):
     for pattern in method.sources:
         assert list(boosting_runs.PACKAGE.glob(pattern)), pattern
