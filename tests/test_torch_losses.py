@@ -32,7 +32,11 @@ from concordant.torch import functional, host, ops  # noqa: E402
 from concordant.torch.lists import Lists  # noqa: E402
 from concordant.torch.targets import made_table, standardized  # noqa: E402
 
-pytestmark = pytest.mark.once
+pytestmark = [
+    pytest.mark.once,
+    # torch.compile looks at the .grad of what it traces, and torch warns of that once a process.
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
+]
 DOUBLE, SINGLE = torch.float64, torch.float32
 EXACT = {DOUBLE: 1e-10, SINGLE: 1e-6}  # of the query's largest gradient entry
 DEVICES = [  # of which the first two are the CPU
