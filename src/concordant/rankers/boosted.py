@@ -10,11 +10,12 @@ from concordant.rankers.boosted_model import TreeModel, unchanged_by_errors
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.features import monotonic_signs
-from concordant.rankers.boosters.lesson import Evaluate, Lesson, evaluation, given_rows, halves, told
+from concordant.rankers.boosters.lesson import Lesson, halves, told
 from concordant.rankers.boosters.parameters import REAL, WHOLE, check_parameters, safe_names, seed_of
 from concordant.rankers.boosters.plan import Plan
 from concordant.rankers.boosters.watch import Watch, followed, interruptible
 from concordant.rankers.folds import Rows
+from concordant.rankers.held_out import Evaluate, evaluation, given_rows
 from concordant.rankers.linear import check_seed
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike

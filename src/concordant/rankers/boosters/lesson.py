@@ -12,13 +12,12 @@ from concordant.rankers.boosters.booster import Data
 from concordant.rankers.boosters.plan import Plan
 from concordant.rankers.claim import Claim
 from concordant.rankers.folds import Rows
-from concordant.rankers.held_out import Evaluate, evaluation, given_rows
 from concordant.rankers.optimality import Sample
 from concordant.rankers.training import label_weights, n_informative, query_shares, query_weights, seen
 from concordant.supervision.queries import Queries
 from concordant.types import FloatArray
 
-__all__ = ["Evaluate", "Lesson", "evaluation", "given_rows", "halves", "told"]
+__all__ = ["Lesson", "halves", "told"]
 
 
 @dataclass(frozen=True, eq=False)
