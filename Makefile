@@ -4,13 +4,16 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test test-browser lint format bench docs clean
 
-demo: $(VENV)/.installed-core  ## set up, then show metrics, regret and conventions on a synthetic set
+demo: $(VENV)/.installed-demo  ## set up, then train and judge rankers on a search log of known truth
 	$(BIN)/concordant demo
 
 test: $(VENV)/.installed-test  ## set up, then run every test and doctest
 	$(BIN)/python -m pytest -n auto $(TESTS)
+
+test-browser: $(VENV)/.installed-test  ## look at reports in a real browser; skipped where chromium or its driver is absent
+	$(BIN)/python -m pytest -p no:randomly tests/browser
 
 lint: $(VENV)/.installed-lint  ## ruff and mypy
 	$(BIN)/ruff check .

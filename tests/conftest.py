@@ -8,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=100)  # the first call compiles
+hypothesis.settings.register_profile("brief", deadline=None, max_examples=20)  # of a second interpreter
 hypothesis.settings.load_profile("default")
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -11,17 +12,20 @@ import oracles
 from concordant.exceptions import (
     ConcordantError,
     GradeError,
+    GuaranteeWarning,
     LabelError,
     LengthMismatchError,
     NonFiniteError,
     ParameterError,
     ShapeError,
 )
+from concordant.rankers import LinearRanker
 from concordant.supervision import synthetic
 from concordant.supervision.labels import Grades, Permutations, Preferences
 from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic import LabelDistribution
 from concordant.supervision.synthetic.pairs import difference, outcome_probabilities, plain_tie_share
+from concordant.theory import regret
 
 GENERATORS = (synthetic.grades, synthetic.preferences, synthetic.permutations)
 
@@ -196,6 +200,9 @@ def test_grades_objects_are_labels_and_stay_unchanged():
         (synthetic.permutations, {"spread": 0}),
         (synthetic.permutations, {"model": "mallow"}),
         (synthetic.permutations, {"n_labels": 0}),
+        (synthetic.search_log, {"n_queries": 0}),
+        (synthetic.search_log, {"n_items": (5, 3)}),
+        (synthetic.search_log, {"n_items": (5,)}),
         (synthetic.comparisons, {"n": 0}),
         (synthetic.comparisons, {"norm": "l3"}),
         (synthetic.comparisons, {"tie_share": 1.5}),
@@ -206,6 +213,42 @@ def test_grades_objects_are_labels_and_stay_unchanged():
 def test_bad_parameters_are_named(generator, parameters):
     with pytest.raises(ConcordantError, match=next(iter(parameters))):
         generator(**parameters)
+
+
+# ---------------------------------------------------------------- search log
+
+
+def test_a_search_log_follows_its_story():
+    log = synthetic.search_log(n_queries=200, seed=3)
+    navigate, cheap, dear, research = log.distribution.labels
+    first = log.distribution.queries.offsets[:-1]
+    assert navigate.sum() == 4 * 200  # the official page, and nothing else
+    assert (navigate[first] == 4).all()
+    for none in (cheap[first], dear[first], cheap * dear):
+        assert not none.any()
+    assert set(np.unique(research)) == {0.0, 2.0, 4.0}
+    brand = log.X[first, log.features.index("brand")]
+    assert np.corrcoef(brand, log.distribution.probs[:, 0])[0, 1] > 0.9
+    for constant in ("brand", "words"):  # of a query, which is why no linear score can use it
+        column = log.X[:, log.features.index(constant)]
+        assert np.array_equal(column, column[first][log.qid])
+    assert log.table.column_names == list(log.features)
+    assert np.array_equal(log.table["match"].to_numpy(), log.X[:, 1])
+    again, other = synthetic.search_log(n_queries=200, seed=3), synthetic.search_log(n_queries=200, seed=4)
+    assert np.array_equal(log.y, again.y)
+    assert not np.array_equal(brand, other.X[other.distribution.queries.offsets[:-1], 5])
+
+
+def test_comparing_grades_misses_what_a_search_log_wants():
+    log, test = (synthetic.search_log(n_queries=400, seed=seed) for seed in (0, 1))
+    lost = {}
+    for surrogate in ("preorder", "auto"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)
+            model = LinearRanker("ndcg@10", surrogate).fit(log.table, log.y, qid=log.qid)
+        scores = model.predict(test.table)
+        lost[surrogate] = regret.regret("ndcg@10", test.distribution, scores).mean()
+    assert lost["preorder"] > lost["auto"] + 0.02
 
 
 # ---------------------------------------------------------------- comparisons

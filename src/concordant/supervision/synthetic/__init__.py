@@ -13,6 +13,7 @@ from concordant.supervision.synthetic.items import Synthetic
 from concordant.supervision.synthetic.orders import permutations
 from concordant.supervision.synthetic.pairs import SyntheticComparisons, comparisons
 from concordant.supervision.synthetic.queries import grades, preferences
+from concordant.supervision.synthetic.search import search_log
 
 __all__ = [
     "Label",
@@ -23,4 +24,5 @@ __all__ = [
     "grades",
     "permutations",
     "preferences",
+    "search_log",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,16 @@ from concordant.supervision.queries import Queries
 from concordant.supervision.synthetic.distribution import Label, LabelDistribution
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Items", "Synthetic", "check_counts", "check_noise", "draw_items", "finish", "sizes_and_starts"]
+__all__ = [
+    "Items",
+    "Synthetic",
+    "check_counts",
+    "check_noise",
+    "draw_items",
+    "finish",
+    "least_and_most",
+    "sizes_and_starts",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +40,23 @@ class Synthetic:
         Query id of each row.
     distribution
         The conditional distribution of the labels, given the features.
+    features
+        Names of the columns of X, where they mean something.
     """
 
     X: FloatArray
     y: Label
     qid: IntArray
     distribution: LabelDistribution
+    features: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> Any:
+        """The features as a `pyarrow.Table` with their names, which rankers keep."""
+        import pyarrow as pa
+
+        names = self.features or tuple(map(str, range(self.X.shape[1])))
+        return pa.table(dict(zip(names, self.X.T, strict=True)))
 
     @property
     def data(self) -> RankingData:
@@ -68,14 +89,8 @@ def draw_items(
     shuffle: bool,
 ) -> Items:
     """Draw normal features, query sizes, and per outcome a latent score and a probability."""
-    bounds = tuple(n_items) if isinstance(n_items, (tuple, list)) else (n_items, n_items)
-    if len(bounds) != 2:
-        raise ParameterError("n_items", n_items, "a number, or (least, most)")
-    least, most = bounds
-    check_counts(n_queries=n_queries, n_features=n_features, n_labels=n_labels, n_items=least)
-    check_counts(n_items=most)
-    if most < least:
-        raise ParameterError("n_items", n_items, "a number, or (least, most) with least <= most")
+    least, most = least_and_most(n_items)
+    check_counts(n_queries=n_queries, n_features=n_features, n_labels=n_labels)
     check_noise(noise)
     qid = np.repeat(np.arange(n_queries), rng.integers(least, most + 1, n_queries))
     qid = rng.permutation(qid) if shuffle else qid
@@ -89,6 +104,23 @@ def draw_items(
     weights = np.exp(means @ rng.standard_normal((n_features, n_labels)) / np.sqrt(n_features))
     probs = weights / weights.sum(axis=1, keepdims=True)
     return Items(X, qid, queries, latent / np.sqrt(1 + noise**2), probs)
+
+
+def least_and_most(n_items: int | tuple[int, int]) -> tuple[int, int]:
+    """Give the least and the most items of a query.
+
+    >>> least_and_most(5), least_and_most((2, 8))
+    ((5, 5), (2, 8))
+    """
+    bounds = tuple(n_items) if isinstance(n_items, (tuple, list)) else (n_items, n_items)
+    if len(bounds) != 2:
+        raise ParameterError("n_items", n_items, "a number, or (least, most)")
+    least, most = bounds
+    check_counts(n_items=least)
+    check_counts(n_items=most)
+    if most < least:
+        raise ParameterError("n_items", n_items, "a number, or (least, most) with least <= most")
+    return least, most
 
 
 def check_counts(**counts: int) -> None:
