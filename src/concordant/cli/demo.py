@@ -1,122 +1,168 @@
-"""`concordant demo`: rankers on labels of known distribution, exact regret, and how far presets disagree."""
+"""`concordant demo`: three rankers on a search log whose truth is known, and a report of the best of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.cli.consistency import regret_tables
-from concordant.cli.explain import reasons
-from concordant.cli.output import COMPILING, Quiet, examples, new_table, number, progress, show
+from concordant.cli.output import (
+    COMPILING,
+    AsJson,
+    Quiet,
+    check_target,
+    examples,
+    new_table,
+    number,
+    print_json,
+    progress,
+    show,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from concordant.metrics import Explanation
     from concordant.supervision.synthetic import Synthetic
     from concordant.types import FloatArray
 
 __all__ = ["EXAMPLES", "demo"]
 
-EXAMPLES = examples("concordant demo", "concordant demo --queries 2000 --seed 7")
-# Each has a standardization, so that the best ranking is known exactly; and they share one kernel: on a new
-# installation most of the time goes into compiling it.
-METRICS = ("ndcg@10", "dcg@10", "p@5")
-MAIN = METRICS[0]
-FITTED, CONSTANT = f"linear for {MAIN}", "constant"
-REGRET = "regret: how far below the best that any ranking can reach, given how the labels are drawn"
-COIN = (
-    "ndcg regret: with more queries, comparing grades (preorder) becomes surer of a wrong order",
-    "`concordant certify ndcg preorder --search` finds such labels, and checks them in exact arithmetic",
+EXAMPLES = examples("concordant demo", "concordant demo --queries 5000 --seed 7 --report truth.html")
+METRIC = "ndcg@10"
+PREORDER, LINEAR, TREES, BEST = "linear, preorder", "linear", "boosted trees", "best possible"
+MISSING = "the boosted ranker was left out: pip install lightgbm"
+STEPS = 6
+WORDS = (
+    f"{METRIC}: expected over the intents of held-out sessions; regret: how far below the best order of each",
+    "preorder compares results of different grades, as RankNet and SVMrank do: it learns what most pairs say",
+    "a linear score cannot use what is the same for a whole query; trees can",
 )
-SIZES = (10, 100, 1000)
-N_ITEMS = (2, 30)  # some queries shorter than the cutoff, some without a relevant item: there tools differ
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A ranker of the demo: what it is worth on held-out sessions, and what is guaranteed of it."""
+
+    ranker: str
+    value: float
+    regret: float
+    status: str
+    certificate: str
 
 
 def demo(
     *,
-    queries: Annotated[int, typer.Option(min=1, max=20_000, metavar="N", help="Queries to draw.")] = 500,
+    queries: Annotated[
+        int, typer.Option(min=50, max=100_000, metavar="N", help="Sessions to train on.")
+    ] = 2000,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Equal seeds give equal tables.")] = 0,
+    report: Annotated[
+        Path, typer.Option("--report", metavar="FILE", help="Where the HTML report goes.")
+    ] = Path("concordant-demo.html"),
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show in seconds what it is about: rankers judged by exact regret, and why tools disagree."""
+    """Train three rankers on a search log of known truth: value, exact regret, certificate; and a report."""
     import concordant as cc
-    from concordant.evaluation import consistency
 
-    with progress("Drawing a synthetic set", quiet=quiet, total=len(METRICS) + 10) as step:
-        toy = cc.synthetic.grades(n_queries=queries, n_items=N_ITEMS, seed=seed)
-        step(f"Training a ranker for each metric {COMPILING}")
-        scores = scorers(toy)
-        table = regret_table(toy, scores, step)
-        coin = consistency.run([consistency.exhibited()], sizes=SIZES, n_seeds=5, step=step)
-        step(f"{MAIN} under every preset")
-        told = {
-            name: cc.metrics.explain(MAIN, toy.y, scores[name], qid=toy.qid) for name in (FITTED, CONSTANT)
-        }
-    show(table, [] if quiet else [REGRET])
-    show(regret_tables(coin)[0], [] if quiet else list(COIN))
-    show(preset_table(told), [] if quiet else spread(told))
+    check_target(report)
+    with progress("Drawing the search log", quiet=quiet, total=STEPS) as step:
+        log = cc.synthetic.search_log(queries, seed=2 * seed)
+        test = cc.synthetic.search_log(max(queries // 4, 50), seed=2 * seed + 1)
+        models = fitted(log, step)
+        step(f"Exact regret {COMPILING}")
+        rows = judged(models, test)
+        step("Writing the report")
+        written = write_report(models, test, report)
+    if as_json:
+        print_json({"metric": METRIC, "rankers": [vars(row) for row in rows], "report": written})
+        return
+    notes = [*WORDS, *([] if TREES in models else [MISSING])]
+    show(table_of(rows, log, test), [] if quiet else notes)
+    if not quiet:
+        typer.echo(f"report: {written}" if written else "no report: pip install plotly")
 
 
-def scorers(toy: Synthetic) -> dict[str, FloatArray]:
-    """Give scores for every item: the best possible, a ranker trained for each metric, none at all."""
-    import numpy as np
+def fitted(log: Synthetic, step: Callable[[str], None]) -> dict[str, Any]:
+    """Train each ranker; without LightGBM there are no trees."""
+    import warnings
+    from importlib.util import find_spec
 
     import concordant as cc
+
+    wanted: dict[str, Any] = {
+        PREORDER: cc.LinearRanker(METRIC, "preorder"),
+        LINEAR: cc.LinearRanker(METRIC),
+        TREES: cc.BoostedRanker(METRIC, n_estimators=150),
+    }
+    if find_spec("lightgbm") is None:
+        del wanted[TREES]
+    for name, model in wanted.items():
+        step(f"Training: {name} {COMPILING}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cc.GuaranteeWarning)  # the table says it
+            model.fit(log.table, log.y, qid=log.qid)
+    return wanted
+
+
+def judged(models: dict[str, Any], test: Synthetic) -> list[Judged]:
+    """Give what each ranker is worth, and the best that there is."""
     from concordant.theory import regret
 
-    best = regret.bayes(MAIN, toy.distribution).scores
-    fitted = {
-        f"linear for {metric}": cc.LinearRanker(metric=metric).fit(toy.X, toy.y, qid=toy.qid)
-        for metric in METRICS
-    }
-    return {
-        f"best for {MAIN}": best,
-        **{name: model.predict(toy.X) for name, model in fitted.items()},
-        CONSTANT: np.zeros(len(best)),
-    }
+    def row(name: str, scores: FloatArray, status: str, certificate: str) -> Judged:
+        value, lost = (
+            float(function(METRIC, test.distribution, scores).mean())
+            for function in (regret.expected, regret.regret)
+        )
+        return Judged(name, value, lost, status, certificate)
+
+    rows = [
+        row(name, model.predict(test.table), model.certificate_.status, model.certificate_.paragraph())
+        for name, model in models.items()
+    ]
+    return [*rows, row(BEST, regret.bayes(METRIC, test.distribution).scores, "", "")]
 
 
-def regret_table(toy: Synthetic, scores: Mapping[str, FloatArray], step: Callable[[str], None]) -> Table:
-    """Give one row a scorer: the expected value of each metric, and the regret."""
-    from concordant.theory import regret
-
-    columns: list[list[str]] = []
-    for metric in METRICS:
-        step(f"Expected {metric}, and the best possible")
-        for function in (regret.expected, regret.regret):
-            means = (function(metric, toy.distribution, one).mean() for one in scores.values())
-            columns.append([number(mean) for mean in means])
-    size = f"{len(toy.X):,} items, {toy.distribution.queries.n_queries:,} queries"
-    heads = [head for metric in METRICS for head in (metric, "regret")]
-    table = new_table(f"Expected value and exact regret: {size}", "scorer", *heads, numeric=heads)
-    for row in zip(scores, *columns, strict=True):
-        table.add_row(*row)
+def table_of(rows: list[Judged], log: Synthetic, test: Synthetic) -> Table:
+    """Give one row a ranker."""
+    sizes = (f"{one.distribution.queries.n_queries:,} sessions" for one in (log, test))
+    title = "A search log of known truth: trained on {}, judged on {}".format(*sizes)
+    columns = (METRIC, "regret")
+    table = new_table(title, "ranker", *columns, "certificate", numeric=columns)
+    for one in rows:
+        told = one.status and f"{one.status}: {SAID[one.status]}"
+        table.add_row(one.ranker, number(one.value), number(one.regret), told)
     return table
 
 
-def preset_table(told: Mapping[str, Explanation]) -> Table:
-    """Give one row a preset: the value of each scorer, and what moves that of the constant one."""
-    table = new_table(
-        f"{MAIN} on the labels drawn, under each preset",
-        "preset",
-        *told,
-        f"what moves the {CONSTANT} scorer",
-        numeric=told,
+SAID = {
+    "proven": "with enough data and features, the best order",
+    "conditional": "the best order, under a condition",
+    "refuted": "a wrong order, on some labels, however many the data",
+    "open": "not known",
+}
+
+
+def write_report(models: dict[str, Any], test: Synthetic, path: Path) -> str | None:
+    """Write the report of the last ranker against the first; None without plotly."""
+    from importlib.util import find_spec
+
+    import concordant as cc
+
+    if find_spec("plotly") is None:
+        return None
+    first, *_, last = models
+    page = cc.report(
+        models[last],
+        test.table,
+        test.y,
+        qid=test.qid,
+        baseline=models[first],
+        metrics=[METRIC, "ap", "rr"],
+        title=f"{last} against {first}, on a search log of known truth",
     )
-    columns = ([number(row.value) for row in explanation.rows] for explanation in told.values())
-    presets = [row.preset for row in told[CONSTANT].rows]
-    for row in zip(presets, *columns, reasons(told[CONSTANT]), strict=True):
-        table.add_row(*row)
-    return table
-
-
-def spread(told: Mapping[str, Explanation]) -> list[str]:
-    """Say how far apart the presets are."""
-    lines = []
-    for name, explanation in told.items():
-        values = [float(row.value) for row in explanation.rows]
-        lines.append(f"{name}: the same scores are worth {min(values):.4f} to {max(values):.4f}")
-    return lines
+    page.write(path)
+    return str(path)

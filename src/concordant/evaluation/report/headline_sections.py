@@ -1,0 +1,113 @@
+"""What was judged, the table of metrics, and the conventions behind it."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+from concordant.evaluation.report.page import table
+from concordant.evaluation.report.pieces import MetricRow, PresetRow
+from concordant.evaluation.report.section import Section, between, cell, number, p_value, plural
+
+if TYPE_CHECKING:
+    from concordant.evaluation.report.document import Report
+
+__all__ = ["conventions_section", "judged_section", "metrics_section", "summary"]
+
+
+def summary(report: Report) -> str:
+    """Give the headline in a sentence."""
+    row, judged = report.metrics[0], report.judged
+    text = (
+        f"{escape(judged.model)} reaches <strong>{escape(row.metric)} {number(row.model.value)}</strong>"
+        f"{between(row.model)} on {plural(row.n_counted, 'query', 'queries')}; "
+        f"{escape(judged.baseline)} {number(row.baseline.value)}."
+    )
+    return f"<p>{text} {escape(verdict(row))}</p>"
+
+
+def verdict(row: MetricRow) -> str:
+    """Say what the difference is, and whether chance would give one as large."""
+    apart = row.difference.value
+    if math.isnan(apart):
+        return "No query can be compared."
+    if apart == 0.0:
+        return "There is no difference."
+    better = (apart > 0.0) == row.greater_is_better
+    words = f"The model is {'better' if better else 'worse'} by {abs(apart):.4f}{between(row.difference)}"
+    chance = "chance rarely gives so much" if row.p_value < 0.05 else "chance could give as much"
+    return f"{words}, p {p_value(row.p_value)}: {chance}."
+
+
+def judged_section(report: Report) -> Section:
+    """Say what was judged."""
+    one = report.judged
+    grades = ", ".join(f"{grade:g}: {count:,}" for grade, count in one.grades)
+    facts = [
+        ("Model", one.model),
+        ("Baseline", one.baseline),
+        ("Rows", f"{one.n_rows:,}"),
+        (
+            "Queries",
+            f"{one.n_queries:,}, of {one.shortest:,} to {one.longest:,} rows (median {one.median:g})",
+        ),
+        ("Features", "not given" if one.n_features is None else f"{one.n_features:,}"),
+        ("Rows by grade", grades + (" and higher ones" if len(one.grades) >= 10 else "")),
+        ("Data", one.fingerprint),
+        ("Date", one.date),
+        ("Library", f"concordant {one.version}"),
+    ]
+    listed = "\n".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
+    reading = f"The numbers below are about these rows and no others. {one.against}"
+    return Section("judged", "What was judged", reading, f"<dl>\n{listed}\n</dl>")
+
+
+def metrics_section(report: Report) -> Section:
+    """Give the table of metrics."""
+    columns = ("metric", "model", "baseline", "difference", "p", "queries", "left out")
+    share = f"{report.confidence:.0%}"
+    rows = [
+        (
+            escape(row.metric) + ("" if row.greater_is_better else "<small>lower is better</small>"),
+            cell(row.model),
+            cell(row.baseline),
+            cell(row.difference, signed=True),
+            p_value(row.p_value),
+            f"{row.n_counted:,}",
+            f"{row.n_skipped:,}",
+        )
+        for row in report.metrics
+    ]
+    reading = (
+        f"A mean over queries, and below it the interval of the mean of all such queries, at {share} "
+        f"confidence (bootstrap over queries, {report.n_boot:,} resamples). p is how often chance alone "
+        "would give a difference as large (paired sign-flip test, not corrected for the number of metrics)."
+    )
+    body = table(
+        columns, rows, text=["metric"], wide=["queries", "left out"], caption="Metrics of model and baseline"
+    )
+    return Section("metrics", "Metrics", reading, body)
+
+
+def conventions_section(report: Report) -> Section:
+    """Give the convention in words, and the headline under other presets."""
+    one = report.conventions
+    said = "\n".join(f"<li>{escape(sentence)}</li>" for sentence in one.sentences)
+    rows = [preset_cells(row) for row in one.presets]
+    columns = ("rules of", one.metric, "change", "what moves it")
+    shown = table(
+        columns, rows, text=["rules of", "what moves it"], caption=f"{one.metric} by the rules of other tools"
+    )
+    reading = (
+        f"Tools compute different numbers under one name; those of this page follow the convention "
+        f"{one.name}. The table has {one.metric} of the same scores by the rules of other tools: numbers of "
+        "different rows must not be compared."
+    )
+    return Section("conventions", "Conventions", reading, f"<ul>\n{said}\n</ul>\n{shown}")
+
+
+def preset_cells(row: PresetRow) -> tuple[str, str, str, str]:
+    """Give a line of the table of presets."""
+    moved = "" if math.isnan(row.change) else f"{row.change:+.4f}"
+    return escape(row.preset), number(row.value), moved, escape(row.reason)

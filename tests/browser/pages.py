@@ -1,0 +1,147 @@
+"""What a page must be in a real browser: quiet, drawn, as wide as the screen, readable."""
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+SCREENS = {"desktop": (1280, 900, False), "phone": (390, 844, True), "narrow": (360, 640, True)}
+SCHEMES = ("light", "dark")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+)
+SHOTS = "CONCORDANT_SCREENSHOTS"  # a folder: the pages are photographed there
+
+PROBE = """
+const plots = [...document.querySelectorAll(".plot")].map(function (plot) {
+  const marks = plot.querySelectorAll(".trace path, .trace .point, .points path, .bars path, .lines path");
+  const drawn = [...marks].filter(function (mark) {
+    const box = mark.getBoundingClientRect();
+    return box.width + box.height > 0;
+  });
+  return {id: plot.id, marks: drawn.length, label: plot.getAttribute("aria-label")};
+});
+const wide = [...document.querySelectorAll("body *")].filter(function (one) {
+  return !one.closest(".scroll") && !one.closest(".plot") && !one.closest("script")
+    && one.getBoundingClientRect().right > window.innerWidth + 1;
+}).map((one) => one.tagName.toLowerCase() + "." + one.className);
+return {
+  plots: plots,
+  wide: wide.slice(0, 5),
+  width: document.documentElement.scrollWidth,
+  screen: window.innerWidth,
+  text: getComputedStyle(document.body).color,
+  page: getComputedStyle(document.body).backgroundColor,
+  dims: [...document.querySelectorAll("p, td, th, dd, dt, a, summary, .status, figcaption")].map(
+    (one) => getComputedStyle(one).color),
+  labels: [...document.querySelectorAll(".plot text")].map((one) => getComputedStyle(one).fill),
+  fetched: performance.getEntriesByType("resource").map((one) => one.name),
+  tables: [...document.querySelectorAll("table")].filter((one) => !one.closest(".scroll")).length,
+  lang: document.documentElement.lang,
+  headings: [...document.querySelectorAll("h1, h2, h3")].map((one) => one.tagName),
+  broken: [...document.querySelectorAll("nav a")].filter(
+    (one) => !document.getElementById(one.getAttribute("href").slice(1))).length,
+  executed: window.hostile === undefined ? "" : String(window.hostile),
+};
+"""
+
+
+@contextmanager
+def browser():
+    """A browser of its own profile; the test is skipped where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium here: pip install selenium")
+    found = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        pytest.skip(f"no {' and no '.join(missing)} here: apt-get install chromium chromium-driver")
+    with tempfile.TemporaryDirectory(prefix="profile-") as profile:
+        options = webdriver.ChromeOptions()
+        options.binary_location = found["chromium"]
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found["chromedriver"]))
+        try:
+            driver.set_page_load_timeout(60)
+            yield driver
+        finally:
+            driver.quit()
+
+
+def show(driver, path, screen, scheme):
+    """Open a file as this screen has it."""
+    width, height, mobile = SCREENS[screen]
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    driver.get_log("browser")  # what the page before said
+    driver.get(Path(path).resolve().as_uri())
+
+
+def problems(driver, scheme):
+    """Everything that is wrong with the page that is open, a line each."""
+    seen = driver.execute_script(PROBE)
+    return [
+        *(f"console: {one['message'][:200]}" for one in driver.get_log("browser")),
+        *(f"asks for {name}" for name in seen["fetched"]),
+        *(f"plot {one['id']} shows nothing" for one in seen["plots"] if one["marks"] == 0),
+        *(f"plot {one['id']} has no label" for one in seen["plots"] if not one["label"]),
+        *([f"is {seen['width']} wide on {seen['screen']}"] if seen["width"] > seen["screen"] else []),
+        *(f"{name} is too wide" for name in seen["wide"]),
+        *([f"{seen['tables']} tables do not scroll"] if seen["tables"] else []),
+        *([] if seen["lang"] else ["has no language"]),
+        *([] if seen["headings"].count("H1") == 1 and seen["headings"][0] == "H1" else ["has no one title"]),
+        *([f"{seen['broken']} links lead nowhere"] if seen["broken"] else []),
+        *([f"ran what a user wrote: {seen['executed']}"] if seen["executed"] else []),
+        *colour_problems(seen, scheme),
+    ]
+
+
+def colour_problems(seen, scheme):
+    """Text that cannot be read, and a page that is not as dark or light as asked."""
+    ground = luminance(seen["page"])
+    if (scheme == "dark") != (ground < 0.05):
+        yield f"background {seen['page']} is not {scheme}"
+    for colour in sorted({seen["text"], *seen["dims"], *seen["labels"]}):
+        ratio = contrast(luminance(colour), ground)
+        if ratio < 4.5:
+            yield f"text {colour} has contrast {ratio:.1f} with {seen['page']}"
+
+
+def luminance(colour):
+    """Relative luminance of rgb(r, g, b), as WCAG 2 has it."""
+    parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    """Contrast of two luminances."""
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+def photograph(driver, name):
+    """Keep a picture of the whole page, where a folder is named."""
+    folder = os.environ.get(SHOTS)
+    if not folder:
+        return
+    import base64
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True})
+    (Path(folder) / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
