@@ -100,19 +100,24 @@ def paired(a: ArrayLike, b: ArrayLike, *, n_flips: int = 10_000, seed: int = 0) 
     >>> round(result.difference, 6), result.n_queries, round(result.t_test, 6), result.permutation
     (0.233333, 3, 0.118083, 0.25)
     """
-    first, second = check_column(a, "a"), check_column(b, "b")
+    first, second = check_values(a, "a"), check_values(b, "b")
     check_lengths("a", len(first), b=second)
-    for name, values in (("a", first), ("b", second)):
-        if np.isinf(values).any():
-            row = int(np.argmax(np.isinf(values)))
-            count = int(np.isinf(values).sum())
-            raise NonFiniteError(name, float(values[row]), f"query {row}", count, "values are finite or NaN.")
     check_counts(n_flips=n_flips)
     known = ~(np.isnan(first) | np.isnan(second))
     differences = first[known] - second[known]
     mean = float(differences.mean()) if differences.size else float("nan")
     tests = t_test(differences), sign_flips(differences, n_flips, seed)
     return Paired(mean, len(differences), *tests)
+
+
+def check_values(values: ArrayLike, name: str) -> FloatArray:
+    """Give one number per query, finite or NaN."""
+    column = check_column(values, name)
+    infinite = np.isinf(column)
+    if infinite.any():
+        row, count = int(np.argmax(infinite)), int(infinite.sum())
+        raise NonFiniteError(name, float(column[row]), f"query {row}", count, "values are finite or NaN.")
+    return column
 
 
 def t_test(differences: FloatArray) -> float:
@@ -133,14 +138,19 @@ def sign_flips(differences: FloatArray, n_flips: int, seed: int) -> float:
     if not moving.size:
         return 1.0
     least = abs(moving.sum()) - ROUNDING * float(np.abs(moving).sum())
-    exact = len(moving) < 63 and 2 ** len(moving) <= n_flips
-    ways = every_sign(len(moving)) if exact else random_signs(len(moving), n_flips, seed)
+    exact, ways = ways_to_flip(len(moving), n_flips, seed)
     # A bit is 1 where the sign is kept: the sum is then twice what is kept, less all.
     hits, tried = 0, 0
     for bits in ways:
         sums = 2.0 * (bits @ moving) - moving.sum()
         hits, tried = hits + int((np.abs(sums) >= least).sum()), tried + len(bits)
     return hits / tried if exact else (1 + hits) / (1 + tried)
+
+
+def ways_to_flip(n: int, n_flips: int, seed: int) -> tuple[bool, Iterator[FloatArray]]:
+    """Whether all 2^n signs are few enough to try, and rows of n bits: all of them, else random ones."""
+    exact = n < 63 and 2**n <= n_flips
+    return exact, every_sign(n) if exact else random_signs(n, n_flips, seed)
 
 
 def every_sign(n: int) -> Iterator[FloatArray]:
@@ -173,14 +183,20 @@ def holm(p_values: ArrayLike) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = check_column(p_values, "p_values")
-    if not ((given >= 0.0) & (given <= 1.0)).all():
-        raise ParameterError("p_values", given.tolist(), "between 0 and 1")
+    given = check_p_values(p_values)
     order = np.argsort(given, kind="stable")
     raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
     adjusted = np.empty_like(given)
     adjusted[order] = np.minimum(raised, 1.0)
     return adjusted
+
+
+def check_p_values(p_values: ArrayLike) -> FloatArray:
+    """Give numbers between 0 and 1."""
+    given = check_column(p_values, "p_values")
+    if not ((given >= 0.0) & (given <= 1.0)).all():
+        raise ParameterError("p_values", given.tolist(), "between 0 and 1")
+    return given
 
 
 def against_best(
