@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from concordant.evaluation import against_best, holm, paired
+from concordant.evaluation.flips import random_signs, sign_flips
 from concordant.exceptions import (
     ConcordantError,
     EmptyDataError,
@@ -63,10 +64,24 @@ def test_random_flips_come_close_to_all():
 
 
 def test_random_flips_are_uniform_over_blocks(monkeypatch):
-    """The p-value does not depend on how many signs are drawn at once."""
-    a, b = np.random.default_rng(2).random((2, 200))
-    monkeypatch.setattr("concordant.evaluation.significance.BITS_AT_ONCE", 1 << 12)
-    assert paired(a, b).permutation == pytest.approx(stats.ttest_rel(a, b).pvalue, abs=0.03)
+    """The p-value does not depend on how many signs are drawn at once, nor on columns beside it."""
+    gaps = np.random.default_rng(2).normal(0.1, 1, (200, 3))
+    gaps[8:, 2] = 0.0  # flipped in all 2^8 ways
+    whole = sign_flips(gaps, 1000, 5)
+    assert whole[:2] == pytest.approx([stats.ttest_1samp(gap, 0).pvalue for gap in gaps.T[:2]], abs=0.05)
+    assert whole[2] == every_flip(gaps[:8, 2])
+    assert [float(sign_flips(gap[:, None], 1000, 5)[0]) for gap in gaps.T] == whole.tolist()
+    monkeypatch.setattr("concordant.evaluation.flips.BITS_AT_ONCE", 1 << 10)
+    assert sign_flips(gaps, 1000, 5).tolist() == whole.tolist()
+
+
+def test_random_signs_are_fair_and_not_those_of_neighbours():
+    bits = np.vstack(list(random_signs(70, 4000, 999, 0)))  # more than a word a row
+    assert bits.shape == (4000, 70)
+    assert set(np.unique(bits)) == {0.0, 1.0}
+    together = np.corrcoef(bits.T)
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(4000)
+    assert np.abs(together - np.eye(70)).max() < 5.5 / np.sqrt(4000)
 
 
 def test_a_p_value_of_chance_is_never_zero():

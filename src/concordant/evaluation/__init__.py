@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "corrections",
         "effects",
         "exactness",
+        "flips",
         "outcome_calibration",
         "outcome_plots",
         "outcomes",

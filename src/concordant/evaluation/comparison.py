@@ -19,7 +19,8 @@ from concordant.evaluation.comparison_result import (
 )
 from concordant.evaluation.corrections import CORRECTIONS, max_t
 from concordant.evaluation.effects import detectable_effect, effect_interval, effect_size, queries_needed
-from concordant.evaluation.significance import check_values, mean_of, paired
+from concordant.evaluation.flips import sign_flips
+from concordant.evaluation.significance import Paired, check_values, from_gaps, mean_of
 from concordant.exceptions import EmptyDataError, ParameterError, UnknownNameError
 from concordant.supervision.columns import check_lengths
 from concordant.types import ArrayLike, FloatArray
@@ -121,8 +122,11 @@ def compare(
     low, high = mean_intervals(np.hstack([table, differences]), confidence, n_boot, seed)
     intervals = list(zip(low.tolist(), high.tolist(), strict=True))
     models = zip(columns.items(), intervals[: len(columns)], strict=True)
-    told = [one_pair(*pair, columns, settings) for pair in zip(names, intervals[len(columns) :], strict=True)]
-    adjusted = corrected([pair["permutation"] for pair in told], differences, settings)
+    flipped = sign_flips(np.nan_to_num(differences), n_flips, seed).tolist()
+    tests = [from_gaps(gaps, p_value) for gaps, p_value in zip(differences.T, flipped, strict=True)]
+    pairs = zip(names, differences.T, tests, intervals[len(columns) :], strict=True)
+    told = [one_pair(*pair, settings) for pair in pairs]
+    adjusted = corrected(flipped, differences, settings)
     return ModelComparison(
         models=tuple(model_mean(name, column, interval) for (name, column), interval in models),
         pairs=tuple(
@@ -166,14 +170,13 @@ def model_mean(name: str, column: FloatArray, interval: Interval) -> ModelMean:
 
 def one_pair(
     names: tuple[str, str],
+    differences: FloatArray,
+    test: Paired,
     interval: Interval,
-    columns: Mapping[str, FloatArray],
     settings: ComparisonSettings,
 ) -> dict[str, Any]:
     """Give what is known of a pair before any correction for others."""
     model, against = names
-    test = paired(columns[model], columns[against], n_flips=settings.n_flips, seed=settings.seed)
-    differences = columns[model] - columns[against]
     known = differences[~np.isnan(differences)]
     sign = 1.0 if settings.greater_is_better else -1.0
     gained, lost = (int((side * known > settings.tie).sum()) for side in (sign, -sign))

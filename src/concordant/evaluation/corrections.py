@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from concordant.evaluation.significance import ROUNDING, check_p_values, holm, ways_to_flip
+from concordant.evaluation.flips import ROUNDING, flipped_sums
+from concordant.evaluation.significance import check_p_values, holm
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["CORRECTIONS", "benjamini_hochberg", "bonferroni", "max_t"]
@@ -78,25 +79,21 @@ def max_t(differences: FloatArray, n_flips: int, seed: int) -> FloatArray:
     Westfall and Young (1993), Resampling-based multiple testing, algorithm 4.1. Carterette (2012), Multiple
     testing in statistical analysis of systems-based information retrieval experiments.
     """
-    known = ~np.isnan(differences)
-    filled = np.where(known, differences, 0.0)
-    moving = filled[filled.any(axis=1)]
-    if not moving.size:
-        return np.ones(differences.shape[1])
-    flipped = Studentised(known.sum(axis=0), (moving**2).sum(axis=0))
-    totals = moving.sum(axis=0)
-    least = flipped(np.maximum(np.abs(totals) - ROUNDING * np.abs(moving).sum(axis=0), 0.0))
+    filled = np.nan_to_num(differences)
+    t_of = Studentised((~np.isnan(differences)).sum(axis=0), (filled**2).sum(axis=0))
+    sums, slack = np.abs(filled.sum(axis=0)), ROUNDING * np.abs(filled).sum(axis=0)
+    least = t_of(np.maximum(sums - slack, 0.0))
     order = np.argsort(-least, kind="stable")
     hits, tried = np.zeros(len(order), dtype=np.int64), 0
-    exact, ways = ways_to_flip(len(moving), n_flips, seed)
-    for bits in ways:
-        sizes = flipped(2.0 * (bits @ moving) - totals)[:, order]
+    exact, ways = flipped_sums(filled, n_flips, seed)
+    for flipped in ways:
+        sizes = t_of(flipped)[:, order]
         largest = np.maximum.accumulate(sizes[:, ::-1], axis=1)[:, ::-1]  # of this pair and those after it
-        hits, tried = hits + (largest >= least[order]).sum(axis=0), tried + len(bits)
+        hits, tried = hits + (largest >= least[order]).sum(axis=0), tried + len(sizes)
     raised = np.maximum.accumulate(hits / tried if exact else (1 + hits) / (1 + tried))
     adjusted = np.empty(len(order))
     adjusted[order] = raised
-    return np.where(flipped.usable, adjusted, 1.0)
+    return np.where(t_of.usable, adjusted, 1.0)
 
 
 class Studentised:

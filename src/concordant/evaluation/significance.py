@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from concordant.evaluation.flips import sign_flips
 from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError
 from concordant.supervision.columns import check_column, check_lengths
 from concordant.supervision.synthetic.items import check_counts
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["Comparison", "Paired", "against_best", "holm", "paired"]
-
-ROUNDING = 1e-12  # sums of the same numbers in another order are equal to this share of their size
-BITS_AT_ONCE = 1 << 22  # signs drawn together
 
 
 @dataclass(frozen=True)
@@ -103,11 +101,15 @@ def paired(a: ArrayLike, b: ArrayLike, *, n_flips: int = 10_000, seed: int = 0) 
     first, second = check_values(a, "a"), check_values(b, "b")
     check_lengths("a", len(first), b=second)
     check_counts(n_flips=n_flips)
-    known = ~(np.isnan(first) | np.isnan(second))
-    differences = first[known] - second[known]
-    mean = float(differences.mean()) if differences.size else float("nan")
-    tests = t_test(differences), sign_flips(differences, n_flips, seed)
-    return Paired(mean, len(differences), *tests)
+    gaps = first - second
+    flipped = sign_flips(np.nan_to_num(gaps)[:, None], n_flips, seed)  # 0 has no sign: it is left out
+    return from_gaps(gaps, float(flipped[0]))
+
+
+def from_gaps(gaps: FloatArray, permutation: float) -> Paired:
+    """Give the entry of a pair by its differences, NaN where one is undefined, and its sign-flip test."""
+    known = gaps[~np.isnan(gaps)]
+    return Paired(mean_of(known), len(known), t_test(known), permutation)
 
 
 def check_values(values: ArrayLike, name: str) -> FloatArray:
@@ -130,42 +132,6 @@ def t_test(differences: FloatArray) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # differences all equal: infinite t, p is 0
         return float(test(differences, 0.0).pvalue)
-
-
-def sign_flips(differences: FloatArray, n_flips: int, seed: int) -> float:
-    """Give the two-sided p-value of the sign-flip test."""
-    moving = differences[differences != 0.0]
-    if not moving.size:
-        return 1.0
-    least = abs(moving.sum()) - ROUNDING * float(np.abs(moving).sum())
-    exact, ways = ways_to_flip(len(moving), n_flips, seed)
-    # A bit is 1 where the sign is kept: the sum is then twice what is kept, less all.
-    hits, tried = 0, 0
-    for bits in ways:
-        sums = 2.0 * (bits @ moving) - moving.sum()
-        hits, tried = hits + int((np.abs(sums) >= least).sum()), tried + len(bits)
-    return hits / tried if exact else (1 + hits) / (1 + tried)
-
-
-def ways_to_flip(n: int, n_flips: int, seed: int) -> tuple[bool, Iterator[FloatArray]]:
-    """Whether all 2^n signs are few enough to try, and rows of n bits: all of them, else random ones."""
-    exact = n < 63 and 2**n <= n_flips
-    return exact, every_sign(n) if exact else random_signs(n, n_flips, seed)
-
-
-def every_sign(n: int) -> Iterator[FloatArray]:
-    """All 2^n rows of n bits."""
-    numbers = np.arange(2**n)[:, None]
-    yield ((numbers >> np.arange(n)) & 1).astype(np.float64)
-
-
-def random_signs(n: int, n_flips: int, seed: int) -> Iterator[FloatArray]:
-    """Rows of n random bits, some at a time."""
-    rng, rows = np.random.default_rng(seed), max(1, BITS_AT_ONCE // n)
-    for start in range(0, n_flips, rows):
-        wanted = min(rows, n_flips - start) * n
-        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-wanted // 8)), dtype=np.uint8), count=wanted)
-        yield bits.reshape(-1, n).astype(np.float64)
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
