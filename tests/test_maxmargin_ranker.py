@@ -130,6 +130,7 @@ def test_parameters_are_kept_as_they_are():
         "max_iter",
         "warm_start",
         "callback",
+        "checkpoint",
         "verbose",
     }
     assert model.set_params(alpha=2.0, mode="max") is model

@@ -27,8 +27,9 @@ from concordant.exceptions import (
     ParameterError,
     UnknownNameError,
 )
-from concordant.rankers import linear_cv
+from concordant.rankers import linear_cv, linear_path
 from concordant.rankers.folds import Rows
+from concordant.rankers.linear_path import Path, Try
 from concordant.surrogates import Pairwise, Softmax
 
 ALPHAS = [0.01, 10.0, 1.0, 0.1]
@@ -74,21 +75,24 @@ def test_the_path_equals_cold_fits(surrogate, solver):
     model = LinearRankerCV("ndcg@5", surrogate, ALPHAS, solver=solver)
     model.alphas_ = np.array(sorted(ALPHAS, reverse=True))
     ranker = model.ranker(1.0)
-    problem = ranker.problem(ranker.checked_parameters(), X, y, qid)
-    for alpha, solution in zip(model.alphas_, model.path(ranker, problem), strict=True):
+    recipe = ranker.checked_parameters()
+    problem = ranker.problem(recipe, X, y, qid)
+    path = Path(ranker, recipe[0], lambda: Try(problem, Rows.of(X, y, qid, None, None)), None, "fold-0")
+    for alpha, (value, solution) in zip(model.alphas_, path.along(model.alphas_), strict=True):
         cold = LinearRanker("ndcg@5", surrogate, alpha, solver=solver, tol=1e-12).fit(X, y, qid=qid)
         off = solution.value - cold.solution_.value
         assert abs(off) <= 1e-4 * cold.solution_.value
         scores = X @ (solution.w / problem.scale)
+        assert value == pytest.approx(cc.metric("ndcg@5")(y, scores, qid=qid))
         np.testing.assert_allclose(scores, cold.predict(X), atol=0.02 * np.ptp(scores))
 
 
 def test_each_fit_begins_where_the_last_one_ended(monkeypatch):
     begun, ended, solved = [], [], LinearRanker.solved
 
-    def caught(self, problem, alpha, start):
+    def caught(self, problem, alpha, start, journal):
         begun.append(start.tolist())
-        solution = solved(self, problem, alpha, start)
+        solution = solved(self, problem, alpha, start, journal)
         ended.append(solution.w.tolist())
         return solution
 
@@ -375,7 +379,7 @@ def test_ctrl_c_while_scoring(monkeypatch):
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(linear_cv, "mean_score", interrupt)
+    monkeypatch.setattr(linear_path, "mean_score", interrupt)
     with pytest.warns(UserWarning, match="interrupted"):
         model = LinearRankerCV(alphas=ALPHAS, cv=3).fit(X, y, qid=qid)
     assert np.isfinite(model.scores_).sum() == 2
@@ -385,7 +389,7 @@ def test_ctrl_c_before_any_score_is_passed_on(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(linear_cv, "mean_score", interrupt)
+    monkeypatch.setattr(linear_path, "mean_score", interrupt)
     with pytest.raises(KeyboardInterrupt):
         LinearRankerCV(alphas=ALPHAS, cv=3).fit(X, y, qid=qid)
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -477,6 +477,7 @@ def test_any_votes_have_ratings_with_a_prior(kind, votes, advantage, weight):
     left = [i for i, _, _ in votes]
     right = [(i + shift) % 4 for i, shift, _ in votes]
     weights = [weight, *[1.0] * (len(votes) - 1)]
+    assume(any(weights))
     model = kind(alpha=0.01, advantage=advantage)
     model.fit(left, right, [y for _, _, y in votes], sample_weight=weights)
     assert np.isfinite(model.ratings_).all()
@@ -503,6 +504,8 @@ def test_bad_input_is_named():
         BradleyTerry().fit(*good, sample_weight=[1.0])
     with pytest.raises(NonFiniteError):
         BradleyTerry().fit(*good, sample_weight=[1.0, math.inf])
+    with pytest.raises(ParameterError, match="above 0 for at least one vote"):
+        BradleyTerry(alpha=1.0).fit(*good, sample_weight=[0.0, 0.0])
     with pytest.raises(ParameterError, match="left out"):
         BradleyTerry().fit(Comparisons(*good), ["b"])
     model = BradleyTerry().fit(Comparisons(*good))
@@ -706,7 +709,7 @@ def test_bootstrap_survives_resamples_without_a_maximum():
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("outcome", [-1, 0, 1])
-@pytest.mark.parametrize("weights", [[1.0], [0.0], [1.0, 1.0, 2.0]])
+@pytest.mark.parametrize("weights", [[1.0], [0.0, 1.0], [1.0, 1.0, 2.0]])
 def test_a_bootstrap_of_one_outcome_knows_nothing(kind, outcome, weights):
     n = len(weights)
     model = kind(alpha=0.1).fit(["a"] * n, ["b"] * n, [outcome] * n, sample_weight=weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from concordant.comparer.held_out import calibrated
+from concordant.comparer.journal import journal_of
 from concordant.comparer.machine import ALL_TIES, Weights, train
 from concordant.comparer.recipe import read_recipe
 from concordant.comparer.stream import Stream
@@ -78,6 +80,11 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         large that few passes must do.
     max_iter
         Newton steps at most.
+    checkpoint
+        A folder, in which a killed fit goes on: called again with the same pairs and parameters it gives the
+        same model, bit for bit. Newton steps are written down round by round, epochs of "sgd" one by one; a
+        kernel's libsvm and linear programs, which nothing can be had from before they end, machine by
+        machine. A folder of another fit is refused. None: no folder. `partial_fit` does not read it.
     random_state
         Seed of landmarks and folds.
 
@@ -136,6 +143,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-5,
         solver: str = "auto",
         max_iter: int = 1000,
+        checkpoint: Any = None,
         random_state: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -153,6 +161,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.solver = solver
         self.max_iter = max_iter
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -175,10 +184,12 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         given, outcome, weight = checked(pairs, y, sample_weight)
         recipe = read_recipe(self)
-        scaling, machine = train(given, outcome, weight, recipe)
-        curve = None
-        if self.calibration:
-            curve = calibrated(given, outcome, weight, recipe, (scaling, machine), self.calibration)
+        with journal_of(self, recipe, given, outcome, weight) as journal:
+            with nullcontext() if journal is None else journal.within("machine") as own:
+                scaling, machine = train(given, outcome, weight, recipe, own)
+            curve, folds = None, self.calibration
+            if folds:
+                curve = calibrated(given, outcome, weight, recipe, (scaling, machine), folds, journal)
         self.__dict__.pop("stream_", None)  # from here on nothing fails: an old model stays whole till then
         self.n_features_in_, self.classes_ = given.shape[2], np.array([-1, 0, 1])
         self.scaling_, self.machine_, self.curve_ = scaling, machine, curve

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 
 from concordant.comparer.calibration import OutcomeCurve, fit_curve, held_out_decisions
 from concordant.comparer.machine import Machine, decisions, train
 from concordant.comparer.recipe import Recipe
 from concordant.comparer.scaling import Scaling
+from concordant.solvers.journal import Journal, asked
 from concordant.types import FloatArray, IntArray
 
 __all__ = ["calibrated"]
@@ -20,21 +23,36 @@ def calibrated(
     recipe: Recipe,
     fitted: tuple[Scaling, Machine],
     n_folds: int,
+    journal: Journal | None = None,
 ) -> OutcomeCurve:
     """Fit the curve to decisions of pairs that were held out.
 
     Machines of different folds measure in different units (of their thresholds, where they have one): their
     decisions are brought to that of the fitted machine by the root mean square on the pairs that each was
-    trained on. Weights are scaled to a mean of 1, so that the curve's prior stays one pair.
+    trained on. Weights are scaled to a mean of 1, so that the curve's prior stays one pair. Decisions of a
+    fold are written to the journal, and read there.
     """
     size = spread(decisions(*fitted, pairs), weight)
 
-    def decide(trained: IntArray, held: IntArray) -> FloatArray:
+    def found(trained: IntArray, held: IntArray, journal: Journal | None) -> FloatArray:
         if not weight[trained].any():
             return np.zeros(len(held))
-        model = train(pairs[trained], y[trained], weight[trained], recipe)
+        model = train(pairs[trained], y[trained], weight[trained], recipe, journal)
         own = spread(decisions(*model, pairs[trained]), weight[trained])
         return decisions(*model, pairs[held]) * (size / own if own > 0.0 else 1.0)
+
+    numbers = count()
+
+    def decide(trained: IntArray, held: IntArray) -> FloatArray:
+        if journal is None:
+            return found(trained, held, None)
+        name, step = f"fold-{next(numbers)}", asked("fold", (trained, held))
+        if (known := journal.recall(step)) is None:
+            with journal.within(name) as own:
+                known = [found(trained, held, own)]
+            journal.append(step, known)
+        journal.forget(name)
+        return known[0]
 
     given = held_out_decisions(decide, y, n_folds, recipe.seed)
     return fit_curve(given, y, weight * (np.count_nonzero(weight) / weight.sum()))

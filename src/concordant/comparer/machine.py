@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,12 +15,15 @@ from concordant.comparer.scaling import Scaling
 from concordant.decoders.threshold import best_threshold
 from concordant.exceptions import ParameterError
 from concordant.scorers.kernel import KernelScorer, NystroemMap
-from concordant.solvers.dual import fit_gram
+from concordant.solvers.dual import DualSolution, fit_gram
+from concordant.solvers.journal import Journal, recalled
 from concordant.solvers.margin import METHODS, fit_margin
 from concordant.solvers.online import sgd_logistic
 from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["ALL_TIES", "EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
+
+Found = TypeVar("Found")
 
 EXACT_ROWS = 5_000  # of the binary machine: its matrix takes 200 MB
 LP_BASIS = 1_000  # functions of a kernel linear program
@@ -116,8 +120,10 @@ def decisions(scaling: Scaling, machine: Machine, pairs: FloatArray) -> FloatArr
     return right - left
 
 
-def train(given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe) -> tuple[Scaling, Machine]:
-    """Scale, train, and fix the threshold."""
+def train(
+    given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe, journal: Journal | None = None
+) -> tuple[Scaling, Machine]:
+    """Scale, train, and fix the threshold; what a solver finds is written to the journal, and read there."""
     used = weight > 0.0
     if not used.all():
         given, y, weight = given[used], y[used], weight[used]
@@ -129,8 +135,8 @@ def train(given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe) ->
         return pairs.scaling, Machine(nothing, 1.0, recipe.method, "none", note=note)
     if recipe.method == "compare" and not pairs.tie.any():
         ranking = replace(recipe, method="rank", formulation="qp", C=finite(recipe.C))
-        return pairs.scaling, replace(with_threshold(pairs, solved(pairs, ranking)), note=NO_TIES)
-    machine = solved(pairs, recipe)
+        return pairs.scaling, replace(with_threshold(pairs, solved(pairs, ranking, journal)), note=NO_TIES)
+    machine = solved(pairs, recipe, journal)
     return pairs.scaling, with_threshold(pairs, machine)
 
 
@@ -139,17 +145,19 @@ def finite(C: float) -> float:
     return min(C, 1e6)
 
 
-def solved(pairs: Pairs, recipe: Recipe) -> Machine:
+def solved(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Choose the solver: by what is asked, and by size."""
     if recipe.formulation == "lp":
-        return by_linear_program(pairs, recipe)
+        return by_linear_program(pairs, recipe, journal)
+    if recipe.kernel.name == "linear" and math.isfinite(recipe.C):
+        return by_newton(pairs, recipe, journal)
     if recipe.kernel.name == "linear":
-        return by_newton(pairs, recipe) if math.isfinite(recipe.C) else by_hard_margin(pairs, "hard qp")
+        return by_hard_margin(pairs, "hard qp", journal)
     if not math.isfinite(recipe.C):
         raise ParameterError("C", recipe.C, "finite with a kernel; try 1e6")
     if recipe.loss == "hinge" and exact(recipe, n_rows(pairs.tie, recipe.method)):
-        return by_libsvm(pairs, recipe)
-    return by_nystroem(pairs, recipe)
+        return by_libsvm(pairs, recipe, journal)
+    return by_nystroem(pairs, recipe, journal)
 
 
 def exact(recipe: Recipe, rows: int) -> bool:
@@ -166,20 +174,20 @@ def n_rows(tie: BoolArray, method: str) -> int:
     return rows if family.has_bias else 2 * rows
 
 
-def by_newton(pairs: Pairs, recipe: Recipe) -> Machine:
+def by_newton(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Solve a linear machine in the primal."""
     differences = pairs.scaling.differences(pairs.given, pairs.y)
-    return primal(differences, pairs, recipe, Weights, "newton")
+    return primal(differences, pairs, recipe, Weights, "newton", journal)
 
 
-def by_nystroem(pairs: Pairs, recipe: Recipe) -> Machine:
+def by_nystroem(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Solve in the primal, on features of landmarks; on those of all items where exactness is asked for."""
     turned = pairs.turned()
     items = turned.reshape(-1, turned.shape[2])
     wanted = len(items) if recipe.approximation == "exact" else recipe.n_components
     features = NystroemMap.of(recipe.kernel, items, wanted, np.random.default_rng(recipe.seed))
     rough = replace(recipe, tol=max(recipe.tol, NYSTROEM_TOL))
-    return primal(features.differences(turned), pairs, rough, features.scorer, "nystroem")
+    return primal(features.differences(turned), pairs, rough, features.scorer, "nystroem", journal)
 
 
 def primal(
@@ -188,9 +196,11 @@ def primal(
     recipe: Recipe,
     scorer: Callable[[FloatArray], Weights | KernelScorer],
     solver: str,
+    journal: Journal | None = None,
 ) -> Machine:
     """Train on explicit features."""
     what: dict[str, Any] = {"C": recipe.C, "method": recipe.method, "sample_weight": pairs.weight}
+    what["journal"] = journal
     if recipe.solver == "sgd":
         found = sgd_logistic(differences, pairs.tie, **what, tol=max(recipe.tol, SGD_TOL), seed=recipe.seed)
         solver = "sgd"
@@ -209,18 +219,13 @@ def silent(decision: FloatArray, bias: float, method: str) -> str:
     return "" if decided else ALL_TIES
 
 
-def by_libsvm(pairs: Pairs, recipe: Recipe) -> Machine:
+def by_libsvm(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Solve the dual on the kernel's own matrix."""
     turned = pairs.turned()
     gram = recipe.kernel.gram(turned)
-    found = fit_gram(
-        gram,
-        pairs.tie,
-        C=recipe.C,
-        method=recipe.method,
-        sample_weight=pairs.weight,
-        tol=100.0 * recipe.tol,
-    )
+    what: dict[str, Any] = {"C": recipe.C, "method": recipe.method, "sample_weight": pairs.weight}
+    fit = partial(fit_gram, gram, pairs.tie, **what, tol=100.0 * recipe.tol)
+    found = whole(journal, "libsvm", DualSolution, fit)
     support = np.flatnonzero(found.coef)
     coef = found.coef[support] / (-found.bias if found.bias < 0.0 else 1.0)
     items = np.concatenate((turned[support, 1], turned[support, 0]))
@@ -231,26 +236,26 @@ def by_libsvm(pairs: Pairs, recipe: Recipe) -> Machine:
     return Machine(scorer, math.nan, *how)
 
 
-def by_hard_margin(pairs: Pairs, solver: str) -> Machine:
+def by_hard_margin(pairs: Pairs, solver: str, journal: Journal | None = None) -> Machine:
     """Maximise the margin of separable pairs."""
-    from concordant.solvers.hard_margin import hard_margin_lp, hard_margin_qp
+    from concordant.solvers.hard_margin import HardMargin, hard_margin_lp, hard_margin_qp
 
     differences = pairs.scaling.differences(pairs.given, pairs.y)
     solve = hard_margin_lp if solver == "hard lp" else hard_margin_qp
-    found = solve(differences, np.where(pairs.tie, 0, 1))
+    found = whole(journal, solver, HardMargin, partial(solve, differences, np.where(pairs.tie, 0, 1)))
     how = "compare", solver, -1.0 / found.mu, found.mu, found.gap, "", found.gap <= FAR * found.mu
     return Machine(Weights(found.w), 1.0, *how)
 
 
-def by_linear_program(pairs: Pairs, recipe: Recipe) -> Machine:
+def by_linear_program(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Maximise the margin in values of the ranking function: hard, or with slack and sparse coefficients."""
-    from concordant.solvers.linear_program import soft_margin_lp
+    from concordant.solvers.linear_program import SoftMargin, soft_margin_lp
 
     linear = recipe.kernel.name == "linear"
     if not math.isfinite(recipe.C):
         if not linear:
             raise ParameterError("C", recipe.C, "finite with a kernel; try 1e6")
-        return by_hard_margin(pairs, "hard lp")
+        return by_hard_margin(pairs, "hard lp", journal)
     outcome = np.where(pairs.tie, 0, 1)
     if linear:
         basis, items = pairs.scaling.differences(pairs.given, pairs.y), np.empty((0, 0))
@@ -259,10 +264,21 @@ def by_linear_program(pairs: Pairs, recipe: Recipe) -> Machine:
         items = basis_items(turned, recipe)
         basis = recipe.kernel(turned[:, 1], items) - recipe.kernel(turned[:, 0], items)
     nu = recipe.nu * recipe.C * float(pairs.weight.sum())
-    found = soft_margin_lp(basis, outcome, recipe.C, nu, pairs.weight, tol=recipe.tol)
+    fit = partial(soft_margin_lp, basis, outcome, recipe.C, nu, pairs.weight, tol=recipe.tol)
+    found = whole(journal, "lp", SoftMargin, fit)
     kept = np.flatnonzero(found.a)
     scorer = Weights(found.a) if linear else KernelScorer(recipe.kernel, items[kept], found.a[kept])
     return Machine(scorer, 1.0, "compare", "lp", 0.0, found.value, found.gap, "", found.converged)
+
+
+def whole(journal: Journal | None, name: str, kind: type[Found], fit: Callable[[], Found]) -> Found:
+    """Give what a solver finds that cannot be interrupted: its numbers are written down at the end."""
+    if journal is None:
+        return fit()
+    numbers, _ = recalled(journal, name, (), lambda: tuple(vars(fit()).values()))
+    read: dict[Any, Callable[[Any], Any]] = {"float": float, "int": int, "bool": bool}
+    types = (field.type for field in fields(kind))  # type: ignore[arg-type]
+    return kind(*(read.get(one, np.asarray)(part) for one, part in zip(types, numbers, strict=True)))
 
 
 def basis_items(turned: FloatArray, recipe: Recipe) -> FloatArray:

@@ -8,15 +8,17 @@ from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.metrics.conditions import Family
 from concordant.rankers.boosted_model import TreeModel, unchanged_by_errors
 from concordant.rankers.boosters import BOOSTERS, Booster
-from concordant.rankers.boosters.booster import Trees
+from concordant.rankers.boosters.booster import Data, Trees
 from concordant.rankers.boosters.features import monotonic_signs
 from concordant.rankers.boosters.lesson import Lesson, halves, told
 from concordant.rankers.boosters.parameters import REAL, WHOLE, check_parameters, safe_names, seed_of
 from concordant.rankers.boosters.plan import Plan
+from concordant.rankers.boosters.segments import digest_of, facts_of, in_segments
 from concordant.rankers.boosters.watch import Watch, followed, interruptible
 from concordant.rankers.folds import Rows
 from concordant.rankers.held_out import Evaluate, evaluation, given_rows
-from concordant.rankers.linear import check_seed
+from concordant.rankers.linear import SEEDED, check_seed
+from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike
 
@@ -91,6 +93,12 @@ class BoostedRanker(TreeModel):
         scores of splits (its `random_strength`).
     callback
         Called after each round with a `Round` (n_trees, score, best_iteration); a true answer ends the fit.
+    checkpoint
+        A folder that the fit is written to every 50 rounds. Killed at any moment and called again with the
+        same data and parameters (`callback` and `verbose` may be others) it goes on, and gives the same
+        trees. LightGBM and XGBoost draw anew every 50 rounds, killed or not (`subsample`, `colsample`): not
+        as they do without a checkpoint. CatBoost goes on by its own snapshots, and not with `warm_start`. A
+        folder of another fit is refused. None: no folder.
     verbose
         1 shows a progress bar on standard error.
 
@@ -166,6 +174,7 @@ class BoostedRanker(TreeModel):
         warm_start: bool = False,
         random_state: int | None = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -192,6 +201,7 @@ class BoostedRanker(TreeModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def fit(
@@ -232,9 +242,10 @@ class BoostedRanker(TreeModel):
             trees = self.planned_trees()
             rows = Rows.of(features, y, qid, sample_weight, query_weight)
             with naming_query(qid):
-                lesson, evaluate = self.lesson(plan, rows, eval_set)
+                held, lesson, evaluate = self.lesson(plan, rows, eval_set)
             lesson.claim.warn()
-            watch, model = self.grown(booster, trees, lesson, evaluate, start)
+            checkpoint = self.place(plan, trees, lesson.data, held, start)
+            watch, model = self.grown(booster, trees, lesson, evaluate, start, checkpoint)
             if self.early_stopping is not None and watch.best < booster.n_trees(model):
                 model = start if watch.best == watch.done else booster.cut(model, watch.best)
                 watch.trained = None
@@ -244,6 +255,8 @@ class BoostedRanker(TreeModel):
         """Refuse parameters out of range, before any work; what trees are grown for, and by whom."""
         check_parameters(self.get_params(deep=False))
         check_seed(self.random_state)
+        if checked_folder(self.checkpoint) is not None and self.random_state is None:
+            raise ParameterError("random_state", None, SEEDED)
         if not isinstance(self.booster, str) or self.booster not in BOOSTERS:
             raise UnknownNameError("booster", self.booster, BOOSTERS)
         booster, rest = BOOSTERS[self.booster], (self.curvature, self.lift, self.assume, self.f)
@@ -282,20 +295,36 @@ class BoostedRanker(TreeModel):
             params=dict(self.params or {}),
         )
 
-    def lesson(self, plan: Plan, rows: Rows, eval_set: Any) -> tuple[Lesson, Evaluate | None]:
-        """Give what trees are grown on, and the score of the rows held out, if any are."""
+    def lesson(self, plan: Plan, rows: Rows, eval_set: Any) -> tuple[Rows | None, Lesson, Evaluate | None]:
+        """Give the rows held out, if any are, what trees are grown on, and the score of those held out."""
         if eval_set is not None:
             X, y, qid = given_rows(eval_set)
             held = Rows.of(self.checked_features(X, reset=False), y, qid, None, None)
-            return Lesson.of(plan, rows, held.X), evaluation(plan.metric, held, "eval_set")
+            return held, Lesson.of(plan, rows, held.X), evaluation(plan.metric, held, "eval_set")
         if self.early_stopping is None:
-            return Lesson.of(plan, rows), None
+            return None, Lesson.of(plan, rows), None
         told(plan, rows, Queries.of(rows.qid, rows.X.shape[0], "X"))  # errors name the caller's rows
         train, held = halves(rows, float(self.validation_fraction), self.random_state)
-        return Lesson.of(plan, train, held.X), evaluation(plan.metric, held, "the queries held out")
+        return held, Lesson.of(plan, train, held.X), evaluation(plan.metric, held, "the queries held out")
+
+    def place(self, plan: Plan, trees: Trees, data: Data, held: Rows | None, start: Any) -> Checkpoint | None:
+        """Give where the fit is written down, if it is to be."""
+        if (folder := checked_folder(self.checkpoint)) is None:
+            return None
+        booster = BOOSTERS[trees.library]
+        told = {"estimator": type(self).__name__, "early_stopping": spelled(self.early_stopping)}
+        told |= facts_of(plan, trees, str(booster.library().__version__))
+        begun = "" if start is None else digest(booster.scores(start, data.X, trees))
+        return Checkpoint(folder, told, digest_of(plan, data, held), begun)
 
     def grown(
-        self, booster: Booster, trees: Trees, lesson: Lesson, evaluate: Evaluate | None, start: Any
+        self,
+        booster: Booster,
+        trees: Trees,
+        lesson: Lesson,
+        evaluate: Evaluate | None,
+        start: Any,
+        checkpoint: Checkpoint | None,
     ) -> tuple[Watch, Any]:
         """Grow the trees that are missing."""
         done = 0 if start is None else booster.n_trees(start)
@@ -309,7 +338,11 @@ class BoostedRanker(TreeModel):
         title = f"{lesson.data.surrogate.name}, {booster.name}"
         with followed(title, trees.n_estimators, self.verbose) as bar, interruptible(watch):
             watch.callbacks = (*bar, *own)
-            model = booster.planted(trees, lesson.data, watch, start)
+            model = (
+                booster.planted(trees, lesson.data, watch, start)
+                if checkpoint is None
+                else in_segments(booster, trees, lesson.data, watch, start, checkpoint)
+            )
         if watch.failure is not None:
             raise watch.failure
         return watch, model

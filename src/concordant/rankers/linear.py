@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -28,14 +29,17 @@ from concordant.rankers.training import (
     solver_for,
 )
 from concordant.solvers import Solution
+from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
+from concordant.solvers.journal import Journal
 from concordant.solvers.solution import Callback
 from concordant.supervision.queries import Queries, naming_query
 from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["LinearRanker", "Recipe"]
+__all__ = ["SEEDED", "LinearRanker", "Recipe"]
 
 Recipe = tuple[Metric, Surrogate]
+SEEDED = "a whole number with a checkpoint: what is drawn anew cannot go on as it was"
 
 
 class LinearRanker(LinearModel):
@@ -73,6 +77,10 @@ class LinearRanker(LinearModel):
         Begin where the last fit ended.
     callback
         Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true answer ends the fit.
+    checkpoint
+        A folder that the fit is written to, evaluation by evaluation. Killed at any moment and called again
+        with the same data and parameters (`tol`, `max_iter`, `callback` and `verbose` may be others) it goes
+        on and gives the same weights, bit for bit. A folder of another fit is refused. None: no folder.
     random_state
         Seed of "sgd".
     device
@@ -140,6 +148,7 @@ class LinearRanker(LinearModel):
         max_iter: int | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: int = 0,
         device: Any = None,
         verbose: int = 0,
@@ -155,6 +164,7 @@ class LinearRanker(LinearModel):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.callback = callback
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
@@ -195,7 +205,9 @@ class LinearRanker(LinearModel):
         recipe = self.checked_parameters()
         problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
         problem.claim.warn()
-        solution = self.solved(problem, self.alpha, self.start(problem))
+        start = self.start(problem)
+        with self.journal(recipe, problem, start) as journal:
+            solution = self.solved(problem, self.alpha, start, journal)
         return self.adopt(solution, problem, float(self.alpha), fixed=True)
 
     def checked_parameters(self) -> Recipe:
@@ -211,6 +223,8 @@ class LinearRanker(LinearModel):
             raise ParameterError("callback", self.callback, "a function of a Step, or None")
         self.check_fit_scale()
         check_seed(self.random_state)
+        if checked_folder(self.checkpoint) is not None and self.random_state is None and self.solver == "sgd":
+            raise ParameterError("random_state", None, SEEDED)
         check_assumption(self.assume, self.f)
         metric = read_metric(self.metric)
         surrogate = self.chosen(metric)
@@ -256,6 +270,7 @@ class LinearRanker(LinearModel):
             surrogate=surrogate,
             claim=claim,
             labels=labels,
+            weights=weights,
             queries=Queries.from_sizes(queries.sizes),
             X=setting.X,
             scale=setting.scale,
@@ -295,9 +310,35 @@ class LinearRanker(LinearModel):
             raise ShapeError("coef_", self.coef_.shape, wanted)
         return self.coef_ * problem.scale
 
-    def solved(self, problem: Problem, alpha: float, start: FloatArray) -> Solution:
+    def journal(
+        self, recipe: Recipe, problem: Problem, start: FloatArray
+    ) -> AbstractContextManager[Journal | None]:
+        """Give where the work is written down, if it is to be."""
+        if (folder := checked_folder(self.checkpoint)) is None:
+            return nullcontext()
+        told = {"estimator": type(self).__name__, "alpha": spelled(float(self.alpha)), **self.told(recipe)}
+        begun = digest(start) if start.any() else ""
+        return Journal(Checkpoint(folder, told, problem.digest, begun))
+
+    def told(self, recipe: Recipe) -> dict[str, str]:
+        """What the weights depend on besides data and penalty, as texts."""
+        seed = spelled(self.random_state) if self.solver == "sgd" else "None"
+        return {
+            "metric": str(recipe[0]),
+            "surrogate": repr(recipe[1]),
+            "assume": spelled(self.assume),
+            "f": spelled(self.f),
+            "fit_scale": spelled(bool(self.fit_scale)),
+            "solver": self.solver,
+            "random_state": seed,
+            "device": str(self.device),
+        }
+
+    def solved(
+        self, problem: Problem, alpha: float, start: FloatArray, journal: Journal | None = None
+    ) -> Solution:
         """Minimise at this penalty."""
-        solver, options = SOLVERS[self.solver], {"tol": self.tol}
+        solver, options = SOLVERS[self.solver], {"tol": self.tol, "journal": journal}
         if self.max_iter is not None:
             options["max_iter"] = int(self.max_iter)
         if self.solver == "sgd":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,24 +17,20 @@ from concordant.rankers.base import LinearModel, mean_score
 from concordant.rankers.devices.losses import on_host
 from concordant.rankers.folds import Rows, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
+from concordant.rankers.linear_path import Path, Try, final
 from concordant.rankers.progress import counted
 from concordant.rankers.training import Problem
-from concordant.scorers import LinearScorer
 from concordant.solvers import Solution
+from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
+from concordant.solvers.journal import Journal
 from concordant.supervision.columns import check_column
 from concordant.supervision.data import RankingData
+from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["LinearRankerCV"]
 
 ALPHAS = tuple(10.0**power for power in range(1, -7, -1))
-
-
-class Try(NamedTuple):
-    """What is fitted at each penalty, and the held-out rows on which it is scored."""
-
-    problem: Problem
-    held: Rows
 
 
 class LinearRankerCV(LinearModel):
@@ -50,6 +48,10 @@ class LinearRankerCV(LinearModel):
         Number of folds of whole queries (of rows, where all rows are one query), a splitter of scikit-learn
         (its groups are the queries), or an iterable of (train rows, test rows); not used where `fit` is given
         a validation set.
+    checkpoint
+        A folder, in which a killed search goes on, as for `LinearRanker`: it holds the result of each penalty
+        on each fold, and the evaluations of the fit that is under way. All parameters but `verbose` must be
+        the same.
     verbose
         1 shows a progress bar on standard error.
 
@@ -94,6 +96,7 @@ class LinearRankerCV(LinearModel):
         solver: str = "lbfgs",
         tol: float = 1e-6,
         max_iter: int | None = None,
+        checkpoint: Any = None,
         random_state: int = 0,
         device: Any = None,
         verbose: int = 0,
@@ -108,6 +111,7 @@ class LinearRankerCV(LinearModel):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
@@ -146,17 +150,40 @@ class LinearRankerCV(LinearModel):
         whole = ranker.problem(recipe, *rows)  # refuses what is wrong before any work
         whole.claim.warn()
         if validation is not None:
-            splits, tries = [], iter([Try(whole, self.validation_rows(recipe[0], validation))])
+            held = self.validation_rows(recipe[0], validation)
+            splits, tries = [], [partial(Try, whole, held)]
         else:
-            splits = row_splits(self.cv, rows)
-            tries = (self.fold(ranker, recipe, rows, *split) for split in splits)
+            held, splits = None, row_splits(self.cv, rows)
+            tries = [partial(self.fold, ranker, recipe, rows, *split) for split in splits]
         self.alphas_, self.scores_ = alphas, np.full((len(alphas), max(len(splits), 1)), np.nan)
-        solutions = self.search(ranker, recipe[0], tries)
-        best, self.best_score_ = best_row(self.scores_)
-        self.alpha_ = float(alphas[best])
-        kept = solutions.get(best) if validation is not None else None
-        solution = kept or ranker.solved(whole, self.alpha_, np.zeros(len(whole.scale)))
+        with self.journal(ranker.told(recipe), whole, rows, held, splits) as journal:
+            solutions = self.search(ranker, recipe[0], tries, journal)
+            best, self.best_score_ = best_row(self.scores_)
+            self.alpha_ = float(alphas[best])
+            kept = solutions.get(best) if validation is not None else None
+            solution = kept or final(ranker, whole, self.alpha_, journal, f"all-{best}")
         return self.adopt(solution, whole, self.alpha_, fixed=False)
+
+    def journal(
+        self,
+        told: dict[str, str],
+        whole: Problem,
+        rows: Rows,
+        held: Rows | None,
+        splits: list[tuple[IntArray, IntArray]],
+    ) -> AbstractContextManager[Journal | None]:
+        """Give where the search is written down, if it is to be."""
+        if (folder := checked_folder(self.checkpoint)) is None:
+            return nullcontext()
+        told = {"estimator": type(self).__name__, **told}
+        told |= {name: spelled(getattr(self, name)) for name in ("tol", "max_iter")}
+        told |= {"alphas": str(self.alphas_.tolist()), "folds": str(len(splits))}
+        data = [rows.query_weight, *(part for split in splits for part in split)]
+        for some in (rows, *([] if held is None else [held])):
+            queries = Queries.of(some.qid, some.X.shape[0], "X")
+            data += [whole.claim.metric.read_labels(some.y), queries.order, queries.offsets]
+        data += [] if held is None else [held.X]
+        return Journal(Checkpoint(folder, told, f"{whole.digest} {digest(*data)}"))
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
         """Do as `Ranker`: folds are cut here, and moved to the device one by one."""
@@ -177,17 +204,22 @@ class LinearRankerCV(LinearModel):
         counts = held.query_weight is None or np.any(held.query_weight)
         return Try(problem, held if counts else held._replace(query_weight=None))
 
-    def search(self, ranker: LinearRanker, metric: Metric, tries: Iterator[Try]) -> dict[int, Solution]:
+    def search(
+        self,
+        ranker: LinearRanker,
+        metric: Metric,
+        tries: Sequence[Callable[[], Try]],
+        journal: Journal | None,
+    ) -> dict[int, Solution]:
         """Fill `scores_`; the last solution of each penalty."""
         solutions: dict[int, Solution] = {}
         fold = 0
         with counted(self.scores_.size, self.verbose) as step:
             try:
-                for fold, (problem, held) in enumerate(tries):
-                    for number, solution in enumerate(self.path(ranker, problem)):
+                for fold, make in enumerate(tries):
+                    path = Path(ranker, metric, make, journal, f"fold-{fold}")
+                    for number, (value, solution) in enumerate(path.along(self.alphas_)):
                         solutions[number] = solution
-                        scores = LinearScorer(held.X).all_scores(solution.w / problem.scale)
-                        value = mean_score(metric, held.y, scores, held.qid, held.query_weight)
                         self.scores_[number, fold] = value
                         step(f"alpha={self.alphas_[number]:g}: {value:.4f}")
                         pass_on_interrupt(solution)
@@ -198,14 +230,6 @@ class LinearRankerCV(LinearModel):
                 text = "interrupted: the penalty is the best of those tried so far"
                 warnings.warn(text, UserWarning, stacklevel=3)
         return solutions
-
-    def path(self, ranker: LinearRanker, problem: Problem) -> Iterator[Solution]:
-        """Solve at each penalty, beginning where the last one ended."""
-        w = np.zeros(len(problem.scale))
-        for alpha in self.alphas_:
-            solution = ranker.solved(problem, float(alpha), w)
-            w = solution.w
-            yield solution
 
     def ranker(self, alpha: float) -> LinearRanker:
         """Give the ranker at this penalty."""

@@ -48,6 +48,8 @@ class MaxMarginRanker(LinearRanker):
         Begin where the last fit ended.
     callback
         Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true answer ends the fit.
+    checkpoint
+        A folder in which a killed fit goes on, as for `LinearRanker`.
     verbose
         1 shows a progress bar on standard error.
 
@@ -116,6 +118,7 @@ class MaxMarginRanker(LinearRanker):
         max_iter: int | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -129,6 +132,7 @@ class MaxMarginRanker(LinearRanker):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.callback = callback
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def checked_parameters(self) -> Recipe:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from itertools import islice
+from typing import Any, ClassVar
 
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
 from concordant.metrics.graphs import Pairs
 from concordant.metrics.metric import Metric
+from concordant.rankers.pair_sums import Sums, Told
 from concordant.scorers.pairs import Numbering, PairScorer
 from concordant.solvers import Solution
+from concordant.solvers.checkpoint import digest
 from concordant.solvers.moments import Block, Moments
 from concordant.solvers.ridge import ridge
 from concordant.supervision.labels import Preferences
@@ -20,9 +23,6 @@ from concordant.supervision.queries import Queries
 from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairProblem", "PairTargets", "Regression", "pair_targets"]
-
-Told: TypeAlias = Callable[[str], None]
-"""Called after each block, with what it is made of."""
 
 
 class PairTargets:
@@ -182,29 +182,41 @@ class PairProblem:
         pairs, items = self.scorer.n_blocks, self.scorer.n_item_blocks
         return pairs + items if self.scorer.symmetric else pairs
 
-    def pair_blocks(self, told: Told) -> Iterator[Block]:
-        """Pairs: the mean over a query's pairs counts by the query's share."""
+    def pair_blocks(self, told: Told, done: int = 0) -> Iterator[Block]:
+        """Pairs: the mean over a query's pairs counts by the query's share; `done` blocks are left out."""
         pairs = self.scorer.pairs
         rates = self.shares / np.maximum(pairs.sizes, 1)
-        for start, stop in self.scorer.blocks():
+        for start, stop in islice(self.scorer.blocks(), done, None):
             left, right, query = pairs.rows(start, stop)
             weights = rates[query] * (self.weights[left] * self.weights[right])
             yield Block(self.scorer.features(left, right, query), self.targets(left, right, start), weights)
             told("pairs")
 
-    def item_blocks(self, told: Told) -> Iterator[Block]:
+    def item_blocks(self, told: Told, done: int = 0) -> Iterator[Block]:
         """Single items: the mean over a query's items counts by the query's share."""
         sizes = np.diff(self.scorer.offsets)
         weights = np.repeat(self.shares / np.maximum(sizes, 1), sizes) * self.weights
-        for start, stop in self.scorer.item_blocks():
+        for start, stop in islice(self.scorer.item_blocks(), done, None):
             rows = slice(start, stop)
             yield Block(self.scorer.item_features(start, stop), self.targets.of_items(rows), weights[rows])
             told("items")
 
-    def moments(self, told: Told) -> tuple[Moments, Moments | None]:
-        """Add up the pairs and, where scores are symmetric, the items; else there is no intercept."""
-        scorer = self.scorer
-        pairs = Moments.of(self.pair_blocks(told), scorer.width, intercept=scorer.symmetric)
+    def moments(self, told: Told, kept: Sums | None = None) -> tuple[Moments, Moments | None]:
+        """Add up the pairs and, where scores are symmetric, the items; else there is no intercept.
+
+        `kept`: where the sums are written down, and were.
+        """
+        scorer, kept = self.scorer, kept or Sums(None)
+        with_level = {"intercept": scorer.symmetric}
+        pairs = kept.added("pairs", self.pair_blocks, told, scorer.width, **with_level)
         if not scorer.symmetric:
             return pairs, None
-        return pairs, Moments.of(self.item_blocks(told), scorer.item_width, intercept=True)
+        return pairs, kept.added("items", self.item_blocks, told, scorer.item_width, **with_level)
+
+    @property
+    def digest(self) -> str:
+        """Of everything that the sums depend on; of a user's function, what it gives at first."""
+        scorer = self.scorer
+        X = scorer.X if hasattr(scorer.X, "indptr") else np.asarray(scorer.X)
+        first = next(self.pair_blocks(lambda _: None), ())
+        return digest(X, scorer.offsets, self.targets, self.shares, self.weights, *first)

@@ -17,12 +17,14 @@ from concordant.rankers.claim import check_decoder, claimed, label_space
 from concordant.rankers.optimality import Sample
 from concordant.rankers.pair_groups import Groups, chosen_groups
 from concordant.rankers.pair_model import PairModel
+from concordant.rankers.pair_sums import Sums
 from concordant.rankers.pair_training import PairProblem, Regression, pair_targets
 from concordant.rankers.progress import counted
 from concordant.rankers.training import label_weights, query_shares, seen
 from concordant.scorers.pair_features import pair_names
 from concordant.scorers.pairs import PairScorer
 from concordant.solvers import Solution
+from concordant.solvers.checkpoint import Checkpoint, Snapshot, checked_folder, spelled
 from concordant.solvers.ridge import joined
 from concordant.supervision.columns import check_lengths
 from concordant.supervision.queries import Queries, naming_query
@@ -79,6 +81,11 @@ class PairRanker(PairModel):
         Penalise the weights of pair features divided by their spread; `coef_` is for features as they are.
     time_limit
         Seconds that "auto" may take for a query of pd.
+    checkpoint
+        A folder, to which the sums over pairs are written every 64 blocks. Killed at any moment and called
+        again with the same data and parameters (`decoder`, `time_limit`, `verbose`, and `alpha` and
+        `fit_scale`, which come after the sums, may be others), a fit goes on there and gives the same
+        weights, bit for bit. A folder of another fit is refused. None: no folder.
     verbose
         1 shows a progress bar on standard error, over blocks of pairs and over decoded queries.
 
@@ -148,6 +155,7 @@ class PairRanker(PairModel):
         decoder: str = "auto",
         fit_scale: bool = True,
         time_limit: float = 60.0,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -156,6 +164,7 @@ class PairRanker(PairModel):
         self.decoder = decoder
         self.fit_scale = fit_scale
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def fit(
@@ -199,7 +208,7 @@ class PairRanker(PairModel):
         scorer = PairScorer(queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap")
         problem = PairProblem(scorer, targets, shares, weights / weights.max())
         sample = seen(claim, queries, None, shares, weighted=sample_weight is not None)
-        return self.adopt(metric, sample, problem, *self.fitted(problem))
+        return self.adopt(metric, sample, problem, *self.fitted(metric, problem))
 
     def checked_parameters(self) -> tuple[Metric, Groups]:
         """Refuse parameters out of range, before any work; the metric, and the groups of features."""
@@ -208,18 +217,30 @@ class PairRanker(PairModel):
             if not (isinstance(value, Real) and 0.0 <= float(value) < math.inf):
                 raise ParameterError(name, value, "a finite number >= 0")
         self.check_fit_scale()
+        checked_folder(self.checkpoint)
         metric = read_metric(self.metric)
         if metric.name not in OF_PAIRS or getattr(metric, "k", None) is not None:
             raise ParameterError("metric", str(metric), "ap or pd, uncut; LinearRanker trains for the others")
         check_decoder(metric, self.decoder)
         return metric, chosen_groups(self.features, metric.name)
 
-    def fitted(self, problem: PairProblem) -> tuple[Regression, Regression | None]:
+    def fitted(self, metric: Metric, problem: PairProblem) -> tuple[Regression, Regression | None]:
         """Solve for the pairs and, of symmetric scores, for the diagonal."""
+        kept = Sums(self.snapshot(metric, problem))
         with counted(problem.n_blocks, self.verbose) as told:
-            pairs, items = problem.moments(told)
+            pairs, items = problem.moments(told, kept)
         solved = partial(Regression.of, alpha=float(self.alpha), fit_scale=bool(self.fit_scale))
         return solved(pairs), None if items is None else solved(items)
+
+    def snapshot(self, metric: Metric, problem: PairProblem) -> Snapshot | None:
+        """Give where the sums are written down, if they are to be."""
+        if (folder := checked_folder(self.checkpoint)) is None:
+            return None
+        groups = problem.scorer.own or tuple(problem.scorer.groups)
+        told = {"estimator": type(self).__name__, "metric": str(metric), "features": spelled(groups)}
+        snapshot = Snapshot(Checkpoint(folder, told, problem.digest))
+        snapshot.prepare()
+        return snapshot
 
     def adopt(
         self,

@@ -14,6 +14,7 @@ from concordant.rankers.claim import Claim
 from concordant.rankers.optimality import Sample
 from concordant.scorers.spread import ROUNDING, squares_within
 from concordant.solvers import LinearObjective, Objective, Solution, bundle, lbfgs, newton, sgd
+from concordant.solvers.checkpoint import digest
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.queries import Queries
 from concordant.surrogates import Surrogate
@@ -47,8 +48,8 @@ class Problem:
     ----------
     surrogate, claim
         What is minimised, and what is known of that.
-    labels, queries
-        What the surrogate is told, by sorted row, and the queries of the sorted rows.
+    labels, weights, queries
+        What the surrogate is told, and what the row weighs, by sorted row; and the queries of these.
     X, scale
         The features of the sorted rows, and their spread.
     objective
@@ -60,12 +61,19 @@ class Problem:
     surrogate: Surrogate
     claim: Claim
     labels: FloatArray
+    weights: FloatArray
     queries: Queries
     X: Any
     scale: FloatArray
     objective: Callable[[float], Objective]
     sample: Sample
     n_informative: int
+
+    @property
+    def digest(self) -> str:
+        """Of everything that the weights depend on, but for the penalty and the solver."""
+        X = self.X if hasattr(self.X, "indptr") else np.asarray(self.X)
+        return digest(X, self.labels, self.weights, self.queries.offsets, self.scale)
 
 
 class Setting(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from concordant._numbers import as_double
 from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
 from concordant.ratings.base import RatingModel, Seed, check_level, check_whole, generator
@@ -72,11 +72,11 @@ class StrengthModel(RatingModel):
 
     def checked(self) -> None:
         """Refuse parameters outside their range."""
-        if not (isinstance(self.alpha, Real) and 0.0 <= self.alpha < math.inf):
+        if not 0.0 <= as_double(self.alpha) < math.inf:
             raise ParameterError("alpha", self.alpha, "a number >= 0")
         if not isinstance(self.advantage, (bool, np.bool_)):
             raise ParameterError("advantage", self.advantage, "True or False")
-        if not (isinstance(self.tol, Real) and 0.0 < self.tol < math.inf):
+        if not 0.0 < as_double(self.tol) < math.inf:
             raise ParameterError("tol", self.tol, "a number > 0")
         check_whole("max_iter", self.max_iter, 1)
 
@@ -90,6 +90,8 @@ class StrengthModel(RatingModel):
     def learn(self, votes: Votes, counts: Counts, *, fresh: bool) -> None:
         """Maximise the likelihood of all votes so far, beginning at the ratings so far."""
         self.checked()
+        if not counts.cells.any():
+            raise ParameterError("sample_weight", "all zero", "above 0 for at least one vote")
         likelihood = self.likelihood(counts, self.alpha)
         if likelihood.alpha == 0.0:
             tied = bool(likelihood.counts.totals[1] > 0.0)

@@ -15,6 +15,7 @@ import numpy as np
 
 from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
+from concordant.solvers.journal import Journal
 from concordant.solvers.objective import LinearObjective
 from concordant.solvers.planes import Distance, Planes
 from concordant.solvers.precondition import whitening
@@ -37,12 +38,13 @@ def bundle(
     tol: float = 1e-4,
     max_iter: int = 1000,
     callback: Callback | None = None,
+    journal: Journal | None = None,
 ) -> Solution:
     """Minimise a convex objective, corners or not, until its duality gap is small.
 
     The gap is certified: the objective is above its optimum by at most `tol` times its value at weights 0
     (where that is 0: times the lowest value seen). The penalty must be > 0. Ctrl-C ends the work; the best
-    weights so far are returned, and `stopped_by` says so.
+    weights so far are returned, and `stopped_by` says so. A journal is as for `lbfgs`.
 
     References
     ----------
@@ -51,7 +53,7 @@ def bundle(
     """
     if not objective.alpha > 0.0:
         raise ParameterError("alpha", objective.alpha, "> 0: without a penalty there is no duality gap")
-    watch = Watch(objective, w, tol, callback)
+    watch = Watch(objective, w, tol, callback, journal)
     try:
         with one_blas_thread():
             watch.stopped_by = steps(objective, w.copy(), watch, max_iter)
@@ -67,11 +69,11 @@ def steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int
     for number in range(max_iter):
         best, bound = watch.best.value, watch.bound
         with np.errstate(over="ignore", invalid="ignore"):  # too far out a loss may leave the doubles
-            value, grad = objective.value_and_grad(w)
+            value, grad, slopes = evaluated(objective, w, watch)
             usable = math.isfinite(value + float(grad @ grad) / objective.alpha)
         if usable:
             far = max(np.linalg.norm(w), np.linalg.norm(watch.best.w))
-            size = float(np.abs(objective.rows).sum() * np.linalg.norm(widest) * far)
+            size = float(slopes * np.linalg.norm(widest) * far)
             planes.add(w, value, grad, size)
             watch.bound = max(watch.bound, planes.lower_bound())
         watch.see(w, value, grad, math.inf)
@@ -94,3 +96,14 @@ def steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int
         promised = watch.best.value - planes.height(w)
         planes.drop_idle()
     return "max_iter"
+
+
+def evaluated(objective: LinearObjective, w: FloatArray, watch: Watch) -> tuple[float, FloatArray, float]:
+    """Give the objective, its gradient, and the summed sizes of the slopes in the scores."""
+
+    def work() -> tuple[float, FloatArray, float]:
+        value, grad = objective.value_and_grad(w)
+        return value, grad, float(np.abs(objective.rows).sum())
+
+    value, grad, slopes = watch.recall("value, gradient and slopes", (w,), work)
+    return float(value), grad, float(slopes)

@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from concordant._segments import one_blas_thread
-from concordant.solvers.margin_newton import Problem, certified, cornered, look, settle
+from concordant.solvers.journal import Journal, Numbers, recalled
+from concordant.solvers.margin_newton import Point, Problem, certified, cornered, look, settle
 from concordant.types import BoolArray, FloatArray
 
 __all__ = ["LOSSES", "METHODS", "MarginSolution", "Method", "fit_margin", "objective", "problem_of"]
@@ -94,6 +95,7 @@ def fit_margin(
     max_iter: int = 1000,
     start: tuple[FloatArray, float] | None = None,
     callback: Callable[[int, float], object] | None = None,
+    journal: Journal | None = None,
 ) -> MarginSolution:
     """Minimise the objective of this module.
 
@@ -113,6 +115,8 @@ def fit_margin(
         Direction and bias to start from, say those of a neighbouring C.
     callback
         Called with the number of steps and the gap after each round; a true answer ends the work.
+    journal
+        Where the weights after each round are written down: the work goes on from there.
 
     Examples
     --------
@@ -125,21 +129,22 @@ def fit_margin(
     n, p = problem.rows.shape
     with one_blas_thread() if p <= SMALL else nullcontext():
         if start is None and n > SAMPLE_FROM:
-            start = rough_start(problem)
-        found = solve(problem, tol, max_iter, start, callback)
+            start = rough_start(problem, journal)
+        found = solve(problem, tol, max_iter, start, callback, journal=journal)
         if found.converged or callback is not None:
             return found
-        other = with_care(problem, tol, max_iter)
+        other = with_care(problem, tol, max_iter, journal)
         return other if other.gap < found.gap else found
 
 
-def with_care(problem: Problem, tol: float, max_iter: int) -> MarginSolution:
+def with_care(problem: Problem, tol: float, max_iter: int, journal: Journal | None) -> MarginSolution:
     """Solve what did not come near: by a cost that rises to its own, and steps until nothing moves."""
     start = None
     for share in RISING:
-        found = solve(replace(problem, cost=share * problem.cost), 1e-2, max_iter, start, None)
+        cheaper = replace(problem, cost=share * problem.cost)
+        found = solve(cheaper, 1e-2, max_iter, start, None, journal=journal)
         start = found.w, found.bias
-    return solve(problem, tol, max_iter, start, None, least=NEGLIGIBLE)
+    return solve(problem, tol, max_iter, start, None, NEGLIGIBLE, journal)
 
 
 def problem_of(
@@ -160,11 +165,11 @@ def problem_of(
     return Problem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
 
 
-def rough_start(problem: Problem) -> tuple[FloatArray, float]:
+def rough_start(problem: Problem, journal: Journal | None) -> tuple[FloatArray, float]:
     """Solve a sample of the rows first: its optimum is near that of all, at a fraction of the cost."""
     size = max(SAMPLE, 4 * problem.rows.shape[1])
     chosen = np.random.default_rng(0).permutation(len(problem.cost))[:size]
-    found = solve(problem.part(np.sort(chosen)), 1e-2, 50, None, None)
+    found = solve(problem.part(np.sort(chosen)), 1e-2, 50, None, None, journal=journal)
     return found.w, found.bias
 
 
@@ -175,15 +180,15 @@ def solve(
     start: tuple[FloatArray, float] | None,
     callback: Callable[[int, float], object] | None,
     least: float | None = None,
+    journal: Journal | None = None,
 ) -> MarginSolution:
     """Round the hinge less and less, until the gap is small; steps end at `least` of the objective."""
     least = max(1e-15, UNSETTLED * tol) if least is None else least
     w, bias = start if start is not None else (np.zeros(problem.rows.shape[1]), 0.0)
     delta = COARSEST if start is None else 0.1
     best, n_iter = MarginSolution(w, bias, math.inf, math.inf, 0, converged=False), 0
-    point = look(problem, w, bias, delta)
     while True:
-        point, taken = settle(problem, point, min(STEPS, max_iter - n_iter), least)
+        point, taken = settled(problem, (w, bias, delta), min(STEPS, max_iter - n_iter), least, journal)
         n_iter += taken
         value, gap = certified(problem, point)
         w, bias = point.w, point.bias
@@ -197,7 +202,26 @@ def solve(
             return best
         # The gap falls like delta squared: pairs in the rounded part, times what each of them loses.
         share = math.sqrt(0.5 * tol * value / max(gap, TINY))
-        point = look(problem, point.w, point.bias, point.delta * min(max(share, 0.1), 0.5))
+        w, bias, delta = point.w, point.bias, point.delta * min(max(share, 0.1), 0.5)
+
+
+def settled(
+    problem: Problem,
+    place: tuple[FloatArray, float, float],
+    budget: int,
+    least: float,
+    journal: Journal | None,
+) -> tuple[Point, int]:
+    """Take Newton steps at one rounding, or look where those of the journal ended; the point, how many."""
+    reached: list[Point] = []
+
+    def work() -> Numbers:
+        point, taken = settle(problem, look(problem, *place), budget, least)
+        reached.append(point)
+        return point.w, point.bias, taken
+
+    (w, bias, taken), _ = recalled(journal, "round", (*place, budget), work)
+    return reached[0] if reached else look(problem, w, float(bias), place[2]), int(taken)
 
 
 def objective(

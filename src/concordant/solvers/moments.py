@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -55,15 +55,33 @@ class Moments:
     intercept: bool
 
     @classmethod
-    def of(cls, blocks: Iterable[Block], n_features: int, *, intercept: bool) -> Moments:
-        """Add up blocks; each is read once."""
-        n = n_features
-        sums = cls(0.0, np.zeros(n), 0.0, np.zeros((n, n)), np.zeros(n), 0.0, intercept)
-        with few_threads(n), np.errstate(over="ignore", invalid="ignore"):
+    def of(
+        cls,
+        blocks: Iterable[Block],
+        n_features: int,
+        *,
+        intercept: bool,
+        start: Moments | None = None,
+        told: Callable[[Moments], object] | None = None,
+    ) -> Moments:
+        """Add up blocks; each is read once.
+
+        `start`: of blocks that have been added already, and are changed; `told` hears of each sum.
+        """
+        sums = cls.zero(n_features, intercept=intercept) if start is None else start
+        with few_threads(n_features), np.errstate(over="ignore", invalid="ignore"):
             for block in blocks:
                 sums = sums.plus(block)
+                if told is not None:
+                    told(sums)
         refuse_overflow(sums)
         return sums
+
+    @classmethod
+    def zero(cls, n_features: int, *, intercept: bool) -> Moments:
+        """Of no rows."""
+        n = n_features
+        return cls(0.0, np.zeros(n), 0.0, np.zeros((n, n)), np.zeros(n), 0.0, intercept)
 
     def plus(self, block: Block) -> Moments:
         """Add a block; the arrays are added to in place.

@@ -15,10 +15,13 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from concordant.exceptions import EmptyDataError, ParameterError, UnknownNameError
+from concordant.solvers.journal import Journal, recalled
 from concordant.solvers.margin import LOSSES, MarginSolution, problem_of
 from concordant.solvers.margin_newton import Problem, certified, look
 from concordant.supervision.check import check_pairs
@@ -166,13 +169,14 @@ def sgd_logistic(
     tol: float = 1e-4,
     max_iter: int = 50,
     seed: int = 0,
+    journal: Journal | None = None,
 ) -> MarginSolution:
     """Minimise the logistic objective of `margin.py` by stochastic gradient, the weights averaged.
 
     Takes one step per pair, in random order; after each epoch (one pass over the pairs, or as many as make
     1,000 steps) the objective is evaluated at the average. Converged: an epoch changed it by less than `tol`
     times its value. That is no proof: `gap` bounds the distance from the optimum, mostly from far above.
-    `n_iter` counts epochs. Otherwise as `fit_margin`.
+    `n_iter` counts epochs. A journal has the state after each. Otherwise as `fit_margin`.
 
     Examples
     --------
@@ -183,8 +187,6 @@ def sgd_logistic(
     >>> found.converged, bool(found.value < 1.001 * best.value)
     (True, True)
     """
-    from concordant.solvers.online_kernels import walk
-
     problem = problem_of(differences, is_tie, check_cost(C), method, "logistic", sample_weight)
     if not len(problem.cost):
         raise EmptyDataError("differences")
@@ -195,13 +197,25 @@ def sgd_logistic(
     for epoch in range(max_iter):
         order = np.concatenate([rng.permutation(n) for _ in range(passes)])
         fixed = shares, order, 1.0 / total, float(problem.has_bias), problem.kind
-        walk(problem.rows, problem.tie, *fixed, epoch * len(order), *steps)
+        walked = partial(epoch_of, problem, fixed, epoch * len(order), steps)
+        (steps,), _ = recalled(journal, "epoch", (epoch, steps), walked)
         found = solution(problem, steps[2], epoch + 1)
         settled = abs(best.value - found.value) <= tol * found.value
         best = found if found.value <= best.value else best
         if settled:
             return replace(best, n_iter=epoch + 1, converged=True)
     return best
+
+
+def epoch_of(
+    problem: Problem, fixed: tuple[Any, Any, float, float, int], first: int, steps: FloatArray
+) -> tuple[FloatArray]:
+    """Take the steps of an epoch; give what is kept between them."""
+    from concordant.solvers.online_kernels import walk
+
+    after = steps.copy()
+    walk(problem.rows, problem.tie, *fixed, first, after[0], after[1], after[2])
+    return (after,)
 
 
 def solution(problem: Problem, joint: FloatArray, n_iter: int) -> MarginSolution:

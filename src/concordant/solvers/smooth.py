@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from concordant._segments import one_blas_thread
 from concordant.exceptions import ParameterError
+from concordant.solvers.journal import Journal
 from concordant.solvers.objective import LinearObjective, Objective
 from concordant.solvers.precondition import Preconditioner, whitening
 from concordant.solvers.solution import Callback, Solution, Watch
@@ -29,14 +31,16 @@ def lbfgs(
     tol: float = 1e-6,
     max_iter: int = 500,
     callback: Callback | None = None,
+    journal: Journal | None = None,
 ) -> Solution:
     """Minimise by L-BFGS, from these weights, until the objective is near its optimum.
 
     By estimate, it is then above by at most `tol` times its value at weights 0 (where that is 0: times the
     lowest value seen).
-    Ctrl-C ends the work; the best weights so far are returned, and `stopped_by` says so.
+    Ctrl-C ends the work; the best weights so far are returned, and `stopped_by` says so. With a journal the
+    work goes on where an earlier call left it, and costs a gradient's numbers on disk for each evaluation.
     """
-    watch = Watch(objective, w, tol, callback)
+    watch = Watch(objective, w, tol, callback, journal)
     try:
         with one_blas_thread():
             watch.stopped_by = lbfgs_steps(objective, w, watch, max_iter)
@@ -51,12 +55,12 @@ def lbfgs_steps(objective: Objective, w: FloatArray, watch: Watch, max_iter: int
 
     solve: Any = minimize
     frame = whitening(objective)
-    first = [seen(objective, w, frame, watch)]
+    first = [seen(w, frame, watch)]
     if watch.done:
         return "tolerance"
 
     def evaluate(v: FloatArray) -> tuple[float, FloatArray]:
-        value, _, pulled = first.pop() if first else seen(objective, frame.forth(v), frame, watch)
+        value, _, pulled = first.pop() if first else seen(frame.forth(v), frame, watch)
         return value, pulled
 
     def told(_: FloatArray) -> None:
@@ -69,12 +73,10 @@ def lbfgs_steps(objective: Objective, w: FloatArray, watch: Watch, max_iter: int
     return watch.stopped_by or ("max_iter" if found.status == 1 else "precision")
 
 
-def seen(
-    objective: Objective, w: FloatArray, frame: Preconditioner, watch: Watch
-) -> tuple[float, FloatArray, FloatArray]:
+def seen(w: FloatArray, frame: Preconditioner, watch: Watch) -> tuple[float, FloatArray, FloatArray]:
     """Evaluate, and take note: value, gradient, and gradient in the frame's coordinates."""
     with np.errstate(over="ignore", invalid="ignore"):  # too far out a loss may leave the doubles
-        value, grad = objective.value_and_grad(w)
+        value, grad = watch.evaluate(w)
         pulled = frame.back(grad)
         watch.see(w, value, grad, 0.5 * float(pulled @ pulled))
     return value, grad, pulled
@@ -87,6 +89,7 @@ def newton(
     tol: float = 1e-6,
     max_iter: int = 100,
     callback: Callback | None = None,
+    journal: Journal | None = None,
 ) -> Solution:
     """Minimise by truncated Newton steps: conjugate gradients, then a line search that does not read X.
 
@@ -94,7 +97,7 @@ def newton(
     """
     if not hasattr(objective, "hessian_product"):
         raise ParameterError("objective", objective, "one with a hessian_product, which newton needs")
-    watch = Watch(objective, w, tol, callback)
+    watch = Watch(objective, w, tol, callback, journal)
     try:
         with one_blas_thread():
             watch.stopped_by = newton_steps(objective, w.copy(), watch, max_iter)
@@ -106,7 +109,7 @@ def newton(
 def newton_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
     """Step until something ends it; says what."""
     frame = whitening(objective)
-    value, grad, pulled = seen(objective, w, frame, watch)
+    value, grad, pulled = seen(w, frame, watch)
     first = float(np.linalg.norm(pulled))
     if watch.done:
         return "tolerance"
@@ -114,15 +117,30 @@ def newton_steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_it
         norm = float(np.linalg.norm(pulled))
         # The closer to the optimum, the more exact the step.
         goal = norm * min(0.5, math.sqrt(norm / first))
-        direction, moves = conjugate(objective, pulled, frame, goal)
-        length = search(objective, w, direction, moves, value, float(grad @ direction))
+        step = partial(newton_step, objective, w, (value, grad, pulled), frame, goal, watch)
+        direction, length = watch.recall("newton step", (w,), step)
         if length == 0.0:
             return "precision"
         w = w + length * direction
-        value, grad, pulled = seen(objective, w, frame, watch)
+        value, grad, pulled = seen(w, frame, watch)
         if watch.step():
             return watch.stopped_by
     return "max_iter"
+
+
+def newton_step(
+    objective: LinearObjective,
+    w: FloatArray,
+    here: tuple[float, FloatArray, FloatArray],
+    frame: Preconditioner,
+    goal: float,
+    watch: Watch,
+) -> tuple[FloatArray, float]:
+    """Give a direction, and how far to go along it."""
+    watch.catch_up(w)
+    value, grad, pulled = here
+    direction, moves = conjugate(objective, pulled, frame, goal)
+    return direction, search(objective, w, direction, moves, value, float(grad @ direction))
 
 
 def conjugate(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from concordant.solvers.journal import Journal, Numbers, recalled
 from concordant.types import FloatArray
 
 if TYPE_CHECKING:
     from concordant.solvers.objective import Objective
 
 __all__ = ["Callback", "Solution", "Step", "Watch"]
+
+REASONS = "tolerance", "max_iter", "callback", "interrupt", "precision"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,21 @@ class Solution:
     converged: bool
     stopped_by: str
 
+    @property
+    def numbers(self) -> Numbers:
+        """Everything as numbers, for a journal."""
+        sizes = self.value, self.gradient_norm, self.excess, self.gap
+        counts = self.n_iter, self.n_gradients, self.converged, REASONS.index(self.stopped_by)
+        return self.w, sizes, counts
+
+    @classmethod
+    def of(cls, w: FloatArray, sizes: Sequence[float], counts: Sequence[float]) -> Self:
+        """Read the numbers back."""
+        n_iter, n_gradients, converged, reason = map(int, counts)
+        value, gradient_norm, excess, gap = map(float, sizes)
+        how = n_iter, n_gradients, bool(converged), REASONS[reason]
+        return cls(w, value, gradient_norm, excess, gap, *how)
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -94,13 +112,46 @@ class Point:
 class Watch:
     """What a solver has seen: the last and the best point, and when it is good enough."""
 
-    def __init__(self, objective: Objective, w: FloatArray, tol: float, callback: Callback | None) -> None:
-        self.objective, self.tol, self.callback = objective, tol, callback
+    def __init__(
+        self,
+        objective: Objective,
+        w: FloatArray,
+        tol: float,
+        callback: Callback | None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.objective, self.tol, self.callback, self.journal = objective, tol, callback, journal
+        self.elsewhere = False  # whether the objective has not seen the weights evaluated last
         self.before = objective.n_gradients
         self.level = 0.0  # size of the objective at weights 0, the measure of what is small
         self.best = self.last = Point(w.copy(), math.nan, np.full(len(w), math.nan), math.inf)
         self.n_iter, self.stopped_by = 0, ""
         self.bound = -math.inf  # below which no weights can come, where a solver knows one
+
+    def recall(self, kind: str, given: Numbers, work: Callable[[], Numbers]) -> list[Any]:
+        """Give the result of work on the objective, done now or read from the journal; passes are counted."""
+        before = self.objective.n_gradients
+        if self.journal is None:
+            return list(work())
+
+        def counted() -> Numbers:
+            return *work(), self.objective.n_gradients - before
+
+        (*result, passes), self.elsewhere = recalled(self.journal, kind, given, counted)
+        self.objective.n_gradients = before + int(passes)
+        return result
+
+    def evaluate(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Give the objective and its gradient."""
+        value, grad = self.recall("value and gradient", (w,), lambda: self.objective.value_and_grad(w))
+        return float(value), grad
+
+    def catch_up(self, w: FloatArray) -> None:
+        """Let the objective see the weights evaluated last, if that evaluation was read from the journal."""
+        if self.elsewhere:
+            before = self.objective.n_gradients
+            self.objective.value_and_grad(w)
+            self.objective.n_gradients, self.elsewhere = before, False
 
     def see(self, w: FloatArray, value: float, grad: FloatArray, excess: float) -> None:
         """Take note of an evaluation."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from concordant._segments import one_blas_thread
+from concordant.solvers.journal import Journal
 from concordant.solvers.objective import LinearObjective
 from concordant.solvers.precondition import Preconditioner, whitening
 from concordant.solvers.smooth import seen
@@ -27,18 +30,19 @@ def sgd(
     max_iter: int = 20,
     callback: Callback | None = None,
     seed: int = 0,
+    journal: Journal | None = None,
 ) -> Solution:
     """Minimise by stochastic gradient: one query a step, in random order; weights averaged from epoch 2 on.
 
     Steps are taken in the coordinates of `whitening`. After each epoch the objective is evaluated at the
-    average, so that the best epoch is returned with its gradient. `max_iter` counts epochs; otherwise as
-    `lbfgs`.
+    average, so that the best epoch is returned with its gradient. `max_iter` counts epochs; a journal has the
+    weights of each; otherwise as `lbfgs`.
 
     References
     ----------
     Bottou (2004); Polyak and Juditsky (1992) and Xu (2011) for the averaging.
     """
-    watch = Watch(objective, w, tol, callback)
+    watch = Watch(objective, w, tol, callback, journal)
     try:
         with one_blas_thread():
             watch.stopped_by = epochs(objective, w.copy(), watch, max_iter, np.random.default_rng(seed))
@@ -56,16 +60,17 @@ def epochs(
 ) -> str:
     """Run until something ends it; says what."""
     frame, n_queries = whitening(objective), len(objective.values)
-    seen(objective, w, frame, watch)
+    seen(w, frame, watch)
     if watch.done:
         return "tolerance"
-    rate, done, mean = first_rate(objective, w, frame, rng), 0, w.copy()
+    rate, done, mean = first_rate(objective, w, frame, rng, watch), 0, w.copy()
     for epoch in range(max_iter):
-        steps = rng.permutation(n_queries), rate, done
-        w, mean = walk(objective, w, mean, frame, *steps, averaging=epoch > 0)
+        steps = w, mean, frame, rng.permutation(n_queries), rate, done
+        taken = partial(walk, objective, *steps, averaging=epoch > 0)
+        w, mean = watch.recall("epoch", (w, mean, rate, done), taken)
         done += n_queries
         mean = mean if epoch else w.copy()
-        seen(objective, mean, frame, watch)
+        seen(mean, frame, watch)
         if watch.step():
             return watch.stopped_by
     return "max_iter"
@@ -98,7 +103,7 @@ def walk(
 
 
 def first_rate(
-    objective: LinearObjective, w: FloatArray, frame: Preconditioner, rng: np.random.Generator
+    objective: LinearObjective, w: FloatArray, frame: Preconditioner, rng: np.random.Generator, watch: Watch
 ) -> float:
     """Give the rate that lowers the objective most in one pass over a sample of queries."""
     sample = rng.permutation(len(objective.values))[:SAMPLE]
@@ -106,7 +111,7 @@ def first_rate(
     for rate in TRIALS:
         with np.errstate(over="ignore", invalid="ignore"):
             there, _ = walk(objective, w, w, frame, sample, rate, 0, averaging=False)
-            value = objective.value_and_grad(there)[0] if np.isfinite(there).all() else np.inf
+            value = watch.evaluate(there)[0] if np.isfinite(there).all() else np.inf
         if value < best:
             best, chosen = value, rate
     return chosen

@@ -8,15 +8,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from concordant.exceptions import MissingExtraError, ParameterError
+from concordant.rankers.boosters.parameters import seed_of
 from concordant.rankers.boosters.plan import Slopes, slopes
 from concordant.rankers.boosters.watch import Watch
 from concordant.surrogates import Loss, Squared, Surrogate
 from concordant.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from concordant.rankers.boosters.segments import Segment
 
 __all__ = ["Booster", "Data", "Trees", "power_of_two", "varies"]
 
@@ -203,6 +207,28 @@ class Booster(ABC):
             return start
         watch.note(math.nan if data.held is None else watch.score(np.zeros(data.held.shape[0])))
         return self.grow(replace(trees, n_estimators=1), data.blank(), Watch())
+
+    def segment(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> tuple[Any, bytes]:
+        """Grow some rounds from what was written; the trees, and what is to be written of them."""
+        model = self.read(segment.contents) if segment.contents else segment.start
+        known = 0 if model is None else self.n_trees(model)
+        seed = seed_of([trees.seed, segment.begun]) if segment.begun else trees.seed
+        few = replace(trees, n_estimators=known + segment.rounds, seed=seed)
+        model = self.planted(few, data, watch, model if known else None)
+        return model, self.written(model)
+
+    def finished(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> Any:
+        """Give the trees that were written at the end."""
+        del trees, data, watch
+        return self.read(segment.contents)
+
+    def written(self, model: Any) -> bytes:
+        """Give a model in the library's own format."""
+        raise NotImplementedError
+
+    def read(self, contents: bytes) -> Any:
+        """Give the model that was written."""
+        raise NotImplementedError
 
     @abstractmethod
     def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,11 +15,14 @@ import numpy as np
 from concordant.exceptions import ParameterError
 from concordant.rankers.boosters.booster import Booster, Data, Trees
 from concordant.rankers.boosters.watch import Watch
+from concordant.solvers.checkpoint import named_errors
 from concordant.surrogates import Softmax, Squared, Surrogate
 from concordant.types import FloatArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from concordant.rankers.boosters.segments import Segment
 
 __all__ = ["CatBoost"]
 
@@ -37,6 +43,11 @@ ALIASES = (  # names of one parameter each
 UNSHARED = ("No", "Bayesian")  # ways to draw rows that know no share of them
 DEEPEST = 16  # that CatBoost grows
 SYMMETRIC = 6  # depth of its own trees
+SNAPSHOTS = {  # how it writes one: at the end of a segment
+    "allow_writing_files": True,
+    "save_snapshot": True,
+    "snapshot_interval": 10**9,  # seconds between two on the way
+}
 
 
 class CatBoost(Booster):
@@ -126,6 +137,23 @@ class CatBoost(Booster):
             frame[n] = np.where(np.isnan(X[:, n]), -1, X[:, n]).astype(np.int64)
         named = dict(zip(trees.names or map(str, numbers), frame.values(), strict=True))
         return self.library().Pool(pd.DataFrame(named), cat_features=list(trees.categorical), **columns)
+
+    def segment(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> tuple[Any, bytes]:
+        """From its own snapshot, after which it goes on as if nothing had been."""
+        if segment.start is not None:
+            wanted = "None with warm_start of booster='catboost', whose snapshots are of whole fits"
+            raise ParameterError("checkpoint", str(segment.folder), wanted)
+        with snapshot(segment) as file:
+            rounds = segment.begun + segment.rounds
+            own = SNAPSHOTS | {"train_dir": str(file.parent), "snapshot_file": file.name}
+            few = replace(trees, n_estimators=rounds, params={**trees.params, **own})
+            model = self.planted(few, data, watch)
+            return model, file.read_bytes() if file.exists() else b""
+
+    def finished(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> Any:
+        """Give the trees of the last snapshot."""
+        done, nobody = len(watch.history), Watch(watch.evaluate, watch.patience)
+        return self.segment(trees, data, nobody, replace(segment, begun=done, rounds=0))[0]
 
     def grow(self, trees: Trees, data: Data, watch: Watch, start: Any = None) -> Any:
         """Through `CatBoost.fit`; the scores of held-out rows come as to a metric of one's own."""
@@ -222,3 +250,18 @@ def unoptimised() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Can't optimze method", UserWarning)
         yield
+
+
+@contextmanager
+def snapshot(segment: Segment) -> Iterator[Path]:
+    """Give the file of its snapshot, in a folder that is new and goes away; a killed fit leaves it behind."""
+    place = segment.folder / "catboost"
+    with named_errors(place, "made anew"):
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        if segment.contents:
+            (place / "snapshot").write_bytes(segment.contents)
+    try:
+        yield place / "snapshot"
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

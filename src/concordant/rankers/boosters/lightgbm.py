@@ -125,6 +125,14 @@ class LightGBM(Booster):
         """Count the trees."""
         return int(model.current_iteration())
 
+    def written(self, model: Any) -> bytes:
+        """As text."""
+        return str(model.model_to_string(num_iteration=-1)).encode()
+
+    def read(self, contents: bytes) -> Any:
+        """Read the text."""
+        return self.library().Booster(model_str=contents.decode())
+
     def cut(self, model: Any, n_trees: int) -> Any:
         """Read the first trees back."""
         return self.library().Booster(model_str=model.model_to_string(num_iteration=n_trees))

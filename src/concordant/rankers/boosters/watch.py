@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,6 +96,18 @@ class Watch:
         self.history.append(score)
         if math.isfinite(score) and not (self.peak and score <= self.history[self.peak - 1]):
             self.peak = len(self.history)
+
+    def rewind(self, history: Sequence[float]) -> None:
+        """Stand where a training stood that had these scores; those of an earlier fit are among them."""
+        self.history, self.peak = self.history[: self.done], min(self.peak, self.done)
+        for score in history[self.done :]:
+            self.note(score)
+        self.latest = self.history[-1] if self.history and self.evaluate is not None else None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether patience has run out."""
+        return self.patience is not None and len(self.history) - self.best >= self.patience
 
     def told(self, n_trees: int) -> bool:
         """Note a round; give whether to end."""

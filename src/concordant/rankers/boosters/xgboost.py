@@ -131,6 +131,16 @@ class XGBoost(Booster):
         """Count the trees."""
         return int(model.num_boosted_rounds())
 
+    def written(self, model: Any) -> bytes:
+        """As binary JSON."""
+        return bytes(model.save_raw("ubj"))
+
+    def read(self, contents: bytes) -> Any:
+        """Read binary JSON."""
+        model = self.library().Booster()
+        model.load_model(bytearray(contents))
+        return model
+
     def cut(self, model: Any, n_trees: int) -> Any:
         """Give a slice."""
         return model[:n_trees]

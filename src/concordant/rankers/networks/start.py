@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from concordant.metrics.metric import Metric
 from concordant.rankers.devices.losses import levelled
 from concordant.rankers.folds import Rows
 from concordant.rankers.networks.batches import Pool, loss_of_batch
-from concordant.rankers.networks.checkpoint import Checkpoint, digest
+from concordant.rankers.networks.checkpoint import NetworkCheckpoint
 from concordant.rankers.networks.graph import recorder_for
 from concordant.rankers.networks.lesson import Lesson
 from concordant.rankers.networks.place import is_mixed, place_of, wake
@@ -24,6 +23,7 @@ from concordant.rankers.networks.scores import is_beyond, mean_loss, validation
 from concordant.rankers.networks.training import Course, Trainer, reported
 from concordant.scorers.neural import NeuralScorer
 from concordant.scorers.neural_transforms import check_transforms, fitted_transforms
+from concordant.solvers.checkpoint import Checkpoint, Snapshot, checked_folder, digest
 from concordant.supervision.queries import Queries
 from concordant.types import FloatArray, IntArray
 
@@ -47,9 +47,9 @@ REMEMBERED: Mapping[str, Any] = {  # by a checkpoint, in one spelling: what else
 
 def checkpoint_of(
     given: Parameters, lesson: Lesson, held: Rows | None, last: NeuralScorer | None
-) -> Checkpoint | None:
+) -> NetworkCheckpoint | None:
     """Give the checkpoint of this training, if there is to be one; `last`: the network it begins with."""
-    if given["checkpoint"] is None:
+    if (folder := checked_folder(given["checkpoint"])) is None:
         return None
     metric = lesson.claim.metric
     data = [lesson.X, lesson.labels, lesson.weights, lesson.queries.offsets]
@@ -62,13 +62,13 @@ def checkpoint_of(
     if held is not None or given["early_stopping"] is None:
         fraction = f"None ({'eval_set' if held is not None else 'early_stopping=None'})"
     start = "" if last is None else digest(*(part.numpy() for part in last.state_dict().values()))
-    folder = Path(given["checkpoint"]).expanduser()
-    checkpoint = Checkpoint(folder, {**told, "validation_fraction": fraction}, digest(*data), start)
-    checkpoint.prepare()
-    return checkpoint
+    told |= {"validation_fraction": fraction, "estimator": "NeuralRanker"}
+    file = Snapshot(Checkpoint(folder, told, digest(*data), start))
+    file.prepare()
+    return NetworkCheckpoint(file)
 
 
-def course_of(given: Parameters, checkpoint: Checkpoint | None) -> Course:
+def course_of(given: Parameters, checkpoint: NetworkCheckpoint | None) -> Course:
     """Give the course that begins, with the seed of the checkpoint if there is one."""
     seed = checkpoint.seed() if checkpoint is not None else None
     fresh = secrets.randbits(63) if given["random_state"] is None else int(given["random_state"])
@@ -109,7 +109,7 @@ def trainer_of(
 
 
 def trained(
-    given: Parameters, trainer: Trainer, course: Course, checkpoint: Checkpoint | None
+    given: Parameters, trainer: Trainer, course: Course, checkpoint: NetworkCheckpoint | None
 ) -> tuple[float, str]:
     """Train, from a checkpoint on if there is one; the mean loss of the first weights, and what ended it."""
     first = mean_loss(trainer.loss, trainer.pool, trainer.scorer)
