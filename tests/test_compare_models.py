@@ -415,21 +415,30 @@ def test_words_say_who_is_better_and_what_went_unseen():
     assert pair.significant
     assert said.startswith(f"c is better than a by {pair.difference:.4f} on average (95 % interval ")
     assert "after correction for 3 pairs: significant at 5 %" in said
-    assert f"With 200 queries of this spread, differences below {pair.detectable:.4f} would mostly go" in said
+    assert f"200 queries of this spread find a true difference of {pair.detectable:.4f} with" in said
     turned = compare({"c": values["c"], "a": values["a"]}, **QUICK).sentences()[0]
     assert turned.split(" on average ")[1].split(").")[0] == said.split(" on average ")[1].split(").")[0]
     close = compare({"a": values["a"], "b": values["a"] + np.tile([0.05, -0.049], 100)}, **QUICK)
     assert "b is ahead of a by 0.0005" in close.sentences()[0]
-    assert f"takes about {close.pairs[0].queries_needed:,} queries" in close.sentences()[0]
+    assert f"takes about {close.pairs[0].queries_needed:,} queries." in close.sentences()[0]
     assert compare({"a": [0.5, 1], "b": [0.5, 1]}, **QUICK).sentences() == ["b and a are equal on average."]
     (none,) = compare({"a": [np.nan], "b": [1.0]}, **QUICK).sentences()
     assert "no query" in none
 
 
-def test_the_table_of_a_comparison():
-    lines = repr(compare(three(), wilcoxon=True, **QUICK)).splitlines()
-    assert lines[0].split() == ["model", "mean", "95", "%", "interval", "queries"]
-    assert lines[5].split()[:2] == ["pair", "difference"]
-    assert "p Wilcoxon" in lines[5]
-    assert lines[7].startswith("c - a")
-    assert lines[-1] == "adjusted: randomisation test, max_t over 3 pairs; * below 0.05"
+def test_the_tables_of_a_comparison():
+    result = compare(three(), wilcoxon=True, **QUICK)
+    means, pairs, tests = (block.splitlines() for block in repr(result).split("\n\n"))
+    assert means[0].split() == ["model", "mean", "95", "%", "interval", "queries"]
+    assert [line.split()[0] for line in means[1:]] == ["a", "b", "c"]
+    assert pairs[0].split()[:2] == ["pair", "difference"]
+    assert pairs[2].startswith("c - a")
+    assert pairs[-1] == "adjusted p: randomisation test, max_t over 3 pairs; * below 0.05"
+    assert "p Wilcoxon" in tests[0]
+    pair = result.pairs[1]
+    assert tests[2].split()[-3:] == [
+        f"{pair.effect:+.2f}",
+        f"{pair.detectable:.4f}",
+        str(pair.queries_needed),
+    ]
+    assert "p Wilcoxon" not in repr(compare(three(), **QUICK))

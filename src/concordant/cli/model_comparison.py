@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from concordant.cli.inputs import (
+    LETOR,
     AllQueries,
     LetorFile,
     QrelsFile,
@@ -16,15 +17,23 @@ from concordant.cli.inputs import (
     ScoreFiles,
     chosen_metrics,
     read_rankings,
-    short_names,
 )
-from concordant.cli.model_comparison_inputs import Compared, from_results, read_values
+from concordant.cli.model_comparison_inputs import (
+    Compared,
+    check_several,
+    from_results,
+    named_baseline,
+    read_scored_models,
+    read_values,
+)
 from concordant.cli.model_comparison_results import (
+    FEW,
     as_dict,
     mean_table,
     pair_table,
     query_table,
     remarks,
+    test_table,
     write_queries,
 )
 from concordant.cli.output import (
@@ -47,10 +56,12 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "compare_models"]
 
 METRICS = ("ndcg@10", "ap")
+TOP = 3  # gains and losses
 EXAMPLES = examples(
     "concordant compare-models --qrels test.qrels --run bm25.run --run dense.run",
     "concordant compare-models --qrels q --run a --run b --run c --baseline a -m map -c trec_eval",
     "concordant compare-models --letor test.txt --scores old.txt --scores new.txt --per-query queries.csv",
+    "concordant compare-models --letor test.txt --model runs/linear --model runs/boosted",
     "concordant compare-models --values per-query.csv --correction holm --json",
 )
 TESTS = "Tests"
@@ -63,6 +74,15 @@ def compare_models(
     all_queries: AllQueries = False,
     letor: LetorFile = None,
     scores: ScoreFiles = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Model file or run directory that scores the rows of --letor; repeat.",
+            rich_help_panel=LETOR,
+        ),
+    ] = None,
     values: Annotated[
         list[Path] | None,
         typer.Option(
@@ -142,8 +162,15 @@ def compare_models(
         int, typer.Option("--seed", min=0, metavar="N", help="Of all random choices.", rich_help_panel=TESTS)
     ] = 0,
     top: Annotated[
-        int, typer.Option("--top", min=0, metavar="N", help="Largest gains and losses to show of each pair.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--top",
+            min=0,
+            metavar="N",
+            help=f"Largest gains and losses to show of each pair. Default: 3, of up to {FEW} pairs.",
+            show_default=False,
+        ),
+    ] = None,
     per_query: Annotated[
         Path | None,
         typer.Option(
@@ -154,10 +181,11 @@ def compare_models(
     quiet: Quiet = False,
 ) -> None:
     """Whether rankings differ: paired tests over queries, intervals, effect sizes, and what went unseen."""
+    files = [*(run or ()), *(scores or ()), *(model or ())]
     if per_query is not None:
-        check_written(per_query, [qrels, *(run or ()), letor, *(scores or ()), *(values or ())])
+        check_written(per_query, [qrels, letor, *files, *(values or ())])
     settings: dict[str, Any] = {
-        "baseline": named_baseline(baseline, run or scores or ()),
+        "baseline": named_baseline(baseline, files),
         "level": level,
         "confidence": confidence,
         "correction": correction,
@@ -167,22 +195,27 @@ def compare_models(
         "wilcoxon": wilcoxon,
         "seed": seed,
     }
+    check_settings(settings)
     with working(f"Evaluating {COMPILING}", quiet=quiet):
         if values:
-            if qrels or run or letor or scores or convention or all_queries:
+            if qrels or letor or files or convention or all_queries:
                 raise typer.BadParameter("--values stands alone: its values are measured already.")
             compared = read_values(values, metric)
         else:
-            check_several(run or scores)
-            rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+            check_several(files)
             metrics = chosen_metrics(metric or METRICS, convention)
+            rankings = (
+                read_scored_models(letor, scores or (), model, refused=bool(qrels or run or all_queries))
+                if model
+                else read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+            )
             compared = from_results([measure(ranking, one) for ranking in rankings for one in metrics])
     with working("Comparing", quiet=quiet):
         results = [(one, compare_one(one, settings)) for one in compared]
     if per_query is not None:
         write_queries(per_query, results)
     if as_json:
-        print_json({"comparisons": [as_dict(*one, top) for one in results]})
+        print_json({"comparisons": [as_dict(*one, TOP if top is None else top) for one in results]})
         return
     for one, result in results:
         show_one(one, result, top=top, quiet=quiet)
@@ -195,20 +228,11 @@ def check_written(path: Path, read: Sequence[Path | None]) -> None:
     check_target(path, *read)
 
 
-def check_several(files: Sequence[Path] | None) -> None:
-    """Refuse a single ranking."""
-    if files is not None and len(files) == 1:
-        raise typer.BadParameter(f"{files[0]} alone has nothing to be compared with: give two files or more.")
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse what `compare` would refuse, before the work."""
+    from concordant.evaluation import ComparisonSettings
 
-
-def named_baseline(given: str | None, files: Sequence[Path]) -> str | None:
-    """Give the name under which a file stands in the tables; any other name as it is.
-
-    >>> named_baseline("runs/a.run", [Path("runs/a.run"), Path("runs/b.run")])
-    'a.run'
-    """
-    names = dict(zip(map(str, files), short_names(files), strict=True))
-    return given if given is None else names.get(given, given)
+    ComparisonSettings(**settings, tie=0.0, greater_is_better=True)
 
 
 def compare_one(compared: Compared, settings: Mapping[str, Any]) -> ModelComparison:
@@ -222,9 +246,13 @@ def compare_one(compared: Compared, settings: Mapping[str, Any]) -> ModelCompari
     return compare(compared.values, greater_is_better=compared.greater_is_better, **settings)
 
 
-def show_one(compared: Compared, result: ModelComparison, *, top: int, quiet: bool) -> None:
+def show_one(compared: Compared, result: ModelComparison, *, top: int | None, quiet: bool) -> None:
     """Print the tables of one metric, and what they say in words."""
+    top = (TOP if len(result.pairs) <= FEW else 0) if top is None else top
+    from concordant.evaluation.comparison_words import legend
+
     show(mean_table(compared, result))
-    show(pair_table(compared, result), [] if quiet else remarks(compared, result))
+    show(pair_table(compared, result), [] if quiet else [legend(result)])
+    show(test_table(compared, result), [] if quiet else remarks(compared, result))
     if top:
         show(query_table(compared, result, top))

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from concordant.cli.inputs import Ranking, read_scored, short_names
+from concordant.cli.output import same_file
 from concordant.cli.results import Result, by_number
-from concordant.exceptions import ConcordantError, MalformedLineError, UnknownNameError
+from concordant.exceptions import ConcordantError, EmptyDataError, MalformedLineError, UnknownNameError
 
 if TYPE_CHECKING:
     from concordant.types import FloatArray
 
-__all__ = ["Compared", "from_results", "read_values"]
+__all__ = ["Compared", "check_several", "from_results", "named_baseline", "read_scored_models", "read_values"]
 
 COLUMNS = ("ranking", "metric", "query", "value")  # and a convention, where there is one
 Values = dict[
@@ -56,6 +60,44 @@ class Compared:
             return True
 
 
+def check_several(files: Sequence[Path]) -> None:
+    """Refuse a single ranking, and one that is given twice."""
+    if len(files) == 1:
+        raise typer.BadParameter(f"{files[0]} alone has nothing to be compared with: give two files or more.")
+    for place, file in enumerate(files):
+        if any(same_file(file, other) for other in files[:place]):
+            raise typer.BadParameter(f"{file} is given twice: it cannot differ from itself.")
+
+
+def named_baseline(given: str | None, files: Sequence[Path]) -> str | None:
+    """Give the name under which a file stands in the tables; any other name as it is.
+
+    >>> named_baseline("runs/a.run", [Path("runs/a.run"), Path("runs/b.run")])
+    'a.run'
+    """
+    names = dict(zip(map(str, files), short_names(files), strict=True))
+    return given if given is None else names.get(given, given)
+
+
+def read_scored_models(
+    letor: Path | None, scores: Sequence[Path], models: Sequence[Path], *, refused: bool
+) -> list[Ranking]:
+    """Give the rows with each file of scores, then with the scores of each model."""
+    if letor is None or refused:
+        raise typer.BadParameter("--model goes with --letor, whose rows it scores; and with --scores.")
+    from concordant import Queries
+    from concordant.cli.data import load_model, read_rows
+    from concordant.cli.data_rows import scores_of
+
+    rows, known = read_rows(letor), list(read_scored(letor, scores)) if scores else []
+    queries = Queries.from_ids(rows.qid)
+    for path in models:
+        scored = scores_of(load_model(path), rows)
+        known.append(Ranking(str(path), rows.y, scored, queries, rows.docid))
+    names = short_names([*scores, *models])
+    return [replace(one, name=name) for one, name in zip(known, names, strict=True)]
+
+
 def from_results(results: Sequence[Result]) -> list[Compared]:
     """Give one comparison a metric and convention."""
     values: Values = {}
@@ -94,6 +136,8 @@ def read_values(paths: Sequence[Path], metrics: Sequence[str] | None) -> list[Co
                     path, line, 0, problem, "a ranking has one value a query; rename one."
                 )
             queries[row["query"]] = number_in(path, line, row["value"])
+    if not values:
+        raise EmptyDataError(", ".join(map(str, paths)))
     known = {metric for metric, _ in values}
     for name in metrics or ():
         if name not in known:

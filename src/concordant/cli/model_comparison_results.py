@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
     from concordant.evaluation import ModelComparison, PairComparison
 
-__all__ = ["as_dict", "mean_table", "pair_table", "query_table", "remarks", "write_queries"]
+__all__ = [
+    "FEW",
+    "as_dict",
+    "mean_table",
+    "pair_table",
+    "query_table",
+    "remarks",
+    "test_table",
+    "write_queries",
+]
 
+FEW = 10  # pairs that are worth a sentence each; there are 45 of ten rankings
 QUERY_COLUMNS = (
     "convention",
     "metric",
@@ -48,20 +58,31 @@ def mean_table(compared: Compared, result: ModelComparison) -> Table:
 
 
 def pair_table(compared: Compared, result: ModelComparison) -> Table:
-    """Give the difference of each pair, what chance would do, and how many queries were won."""
+    """Give the difference of each pair, whether it is significant, and how many queries were won."""
     from concordant.evaluation.comparison_words import pair_cells, pair_columns
 
     columns = pair_columns(result)
     table = new_table(titled("differences", compared), *columns, numeric=columns[1:])
     for pair in result.pairs:
-        table.add_row(*pair_cells(pair, result), style="bold" if pair.significant else "")
+        table.add_row(*pair_cells(pair), style="bold" if pair.significant else "")
+    return table
+
+
+def test_table(compared: Compared, result: ModelComparison) -> Table:
+    """Give the tests of each pair alone, its effect, and what these or more queries show."""
+    from concordant.evaluation.comparison_words import test_cells, test_columns
+
+    columns = test_columns(result)
+    table = new_table(titled("tests of each pair alone", compared), *columns, numeric=columns[1:])
+    for pair in result.pairs:
+        table.add_row(*test_cells(pair, result))
     return table
 
 
 def query_table(compared: Compared, result: ModelComparison, top: int) -> Table:
     """Give the queries that each pair differs on most, the largest gains first, then the largest losses."""
     columns = ("pair", "query", "model", "against", "difference")
-    title = titled(f"the {top} largest gains and losses of each pair", compared)
+    title = titled("largest gains and losses of each pair", compared)
     table = new_table(title, *columns, numeric=columns[2:])
     for pair in result.pairs:
         name = f"{pair.model} - {pair.against}"
@@ -96,10 +117,8 @@ def extremes(
 
 
 def remarks(compared: Compared, result: ModelComparison) -> list[str]:
-    """Give what the tables mean, and each pair in plain words."""
-    from concordant.evaluation.comparison_words import legend
-
-    lines = [legend(result), *result.sentences()]
+    """Give what the columns mean, each pair in plain words, and what was left out."""
+    lines = [meaning(result), *(result.sentences() if len(result.pairs) <= FEW else ())]
     if any(compared.left_out.values()):
         counts = ", ".join(f"{name} {count:,}" for name, count in compared.left_out.items() if count)
         lines.append(f"queries that are not in every ranking are left out: {counts}")
@@ -109,6 +128,16 @@ def remarks(compared: Compared, result: ModelComparison) -> list[str]:
     if not result.settings.greater_is_better:
         lines.append(f"{compared.metric} is a loss: lower is better")
     return lines
+
+
+def meaning(result: ModelComparison) -> str:
+    """Say what the sizes are."""
+    from concordant.evaluation.comparison_words import percent
+
+    return (
+        "effect: difference / spread; detectable: difference that these queries find with probability "
+        f"{percent(result.settings.power)}; needed: queries that find the observed one so"
+    )
 
 
 def as_dict(compared: Compared, result: ModelComparison, top: int) -> dict[str, Any]:

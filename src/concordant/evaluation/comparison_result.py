@@ -60,8 +60,8 @@ class PairComparison:
     wins, ties, losses
         Queries on which `model` is better, as good, and worse.
     detectable
-        Difference that a t-test of these queries and this spread finds with the given power, before any
-        correction; NaN without spread. Smaller ones mostly go unnoticed.
+        True difference that a t-test of these queries and this spread finds with the given power, before any
+        correction; NaN without spread. Smaller ones are missed more often.
     queries_needed
         Queries of this spread that would show the observed difference with that power; None where there is
         none, or no spread. A plan, not a result: the observed difference is itself uncertain.
@@ -118,7 +118,7 @@ class ComparisonSettings:
 
 @dataclass(frozen=True, repr=False)
 class ModelComparison:
-    """What `compare` found; printed, it is two tables.
+    """What `compare` found; printed, it is three tables.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A comparison of rankers as text: two tables, and a few sentences for each pair."""
+"""A comparison of rankers as text: three tables, and a few sentences for each pair."""
 
 from __future__ import annotations
 
@@ -7,39 +7,64 @@ from collections.abc import Sequence
 
 from concordant.evaluation.comparison_result import Interval, ModelComparison, PairComparison
 
-__all__ = ["as_text", "in_words", "legend", "pair_cells", "pair_columns", "percent", "span"]
+__all__ = [
+    "as_text",
+    "in_words",
+    "legend",
+    "pair_cells",
+    "pair_columns",
+    "percent",
+    "span",
+    "test_cells",
+    "test_columns",
+]
 
 
 def as_text(result: ModelComparison) -> str:
-    """Give the means and the pairs as two tables."""
+    """Give the means, the pairs and their tests as three tables."""
     confidence = f"{percent(result.settings.confidence)} interval"
     models = [("model", "mean", confidence, "queries")] + [
         (one.model, decimals(one.mean), span(one.interval), f"{one.n_queries:,}") for one in result.models
     ]
-    pairs = [pair_columns(result), *(pair_cells(pair, result) for pair in result.pairs)]
-    return f"{aligned(models)}\n\n{aligned(pairs)}\n{legend(result)}"
+    pairs = [pair_columns(result), *(pair_cells(pair) for pair in result.pairs)]
+    tests = [test_columns(result), *(test_cells(pair, result) for pair in result.pairs)]
+    return f"{aligned(models)}\n\n{aligned(pairs)}\n{legend(result)}\n\n{aligned(tests)}"
 
 
 def pair_columns(result: ModelComparison) -> tuple[str, ...]:
     """Give the header of the pairs."""
-    tests = ("p t-test", "p random.", *["p Wilcoxon"] * result.settings.wilcoxon, "adjusted")
     interval = f"{percent(result.settings.confidence)} interval"
-    return ("pair", "difference", interval, *tests, "effect", "won/tied/lost")
+    return ("pair", "difference", interval, "adjusted p", "won/tied/lost")
 
 
-def pair_cells(pair: PairComparison, result: ModelComparison) -> tuple[str, ...]:
-    """Give the line of a pair; what is significant has an asterisk."""
-    rank = [probability(pair.wilcoxon)] * result.settings.wilcoxon
+def pair_cells(pair: PairComparison) -> tuple[str, ...]:
+    """Give what was found for a pair; what is significant has an asterisk."""
     return (
         f"{pair.model} - {pair.against}",
         decimals(pair.difference, signed=True),
         span(pair.interval, signed=True),
+        probability(pair.adjusted) + ("*" if pair.significant else " "),
+        f"{pair.wins}/{pair.ties}/{pair.losses}",
+    )
+
+
+def test_columns(result: ModelComparison) -> tuple[str, ...]:
+    """Give the header of the tests, each of its pair alone, and of the sizes."""
+    rank = ["p Wilcoxon"] * result.settings.wilcoxon
+    return ("pair", "p t-test", "p random.", *rank, "effect", "detectable", "needed")
+
+
+def test_cells(pair: PairComparison, result: ModelComparison) -> tuple[str, ...]:
+    """Give the tests of a pair alone, its effect, and what these or more queries show."""
+    rank = [probability(pair.wilcoxon)] * result.settings.wilcoxon
+    return (
+        f"{pair.model} - {pair.against}",
         probability(pair.t_test),
         probability(pair.permutation),
         *rank,
-        probability(pair.adjusted) + ("*" if pair.significant else " "),
         decimals(pair.effect, signed=True, digits=2),
-        f"{pair.wins}/{pair.ties}/{pair.losses}",
+        decimals(pair.detectable),
+        "-" if pair.queries_needed is None else f"{pair.queries_needed:,}",
     )
 
 
@@ -50,7 +75,7 @@ def legend(result: ModelComparison) -> str:
         if len(result.pairs) > 1
         else "one pair"
     )
-    return f"adjusted: randomisation test, {how}; * below {result.settings.level:g}"
+    return f"adjusted p: randomisation test, {how}; * below {result.settings.level:g}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -140,13 +165,14 @@ def chance(pair: PairComparison, result: ModelComparison) -> str:
 
 
 def unnoticed(pair: PairComparison, result: ModelComparison) -> str:
-    """Say what difference is too small for these queries, and how many would show the one that was seen."""
+    """Say what difference these queries find reliably, and how many would find the one that was seen."""
     if math.isnan(pair.detectable):
         return ""
+    power = percent(result.settings.power)
     told = (
-        f"With {pair.n_queries:,} queries of this spread, differences below {pair.detectable:.4f} would "
-        f"mostly go unnoticed (power {percent(result.settings.power)})"
+        f"{pair.n_queries:,} queries of this spread find a true difference of {pair.detectable:.4f} with "
+        f"probability {power}, and miss smaller ones more often"
     )
     if pair.significant or pair.queries_needed is None:
         return f"{told}."
-    return f"{told}; to show one as large as this takes about {pair.queries_needed:,} queries."
+    return f"{told}; one as large as the observed takes about {pair.queries_needed:,} queries."
