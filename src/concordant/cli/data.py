@@ -1,0 +1,157 @@
+"""What the commands around rankers read: rows of LETOR files and tables, and model files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from concordant.exceptions import ConcordantError, EmptyDataError, LabelError, ModelFileError
+
+if TYPE_CHECKING:
+    from concordant.cli.data_rows import FileRows
+
+__all__ = [
+    "MODEL",
+    "Columns",
+    "DataFile",
+    "DocidColumn",
+    "FeatureColumns",
+    "LabelColumn",
+    "ModelPath",
+    "QidColumn",
+    "load_model",
+    "read_rows",
+]
+
+MODEL = "model.concordant"  # of a run directory
+TABLES = (".parquet", ".pq", ".feather", ".arrow", ".csv", ".tsv")
+COLUMNS = "Columns of a table"
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Rows: LETOR text, [cyan]grade qid:7 1:0.5 ...[/cyan] a line, or a table (.parquet .feather "
+        ".csv .tsv); text may be compressed.",
+        show_default=False,
+    ),
+]
+ModelPath = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="A model file, or a run directory.", show_default=False),
+]
+
+
+def named(option: str, metavar: str, text: str) -> Any:
+    """Give an option that names columns."""
+    return typer.Option(option, metavar=metavar, help=text, rich_help_panel=COLUMNS, show_default=False)
+
+
+LabelColumn = Annotated[
+    str | None, named("--label", "COL", "Grades. Default: the first of grade, y, label, relevance, rel.")
+]
+QidColumn = Annotated[str | None, named("--qid", "COL", "Query ids. Default: qid.")]
+DocidColumn = Annotated[str | None, named("--docid", "COL", "Document ids. Default: docid, if it is there.")]
+FeatureColumns = Annotated[
+    str | None, named("--features", "A,B,...", "Features. Default: all other columns; they must be numbers.")
+]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are called; None: as by default. LETOR text has no names."""
+
+    label: str | None = None
+    qid: str | None = None
+    docid: str | None = None
+    features: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, label: str | None, qid: str | None, docid: str | None, features: str | None) -> Columns:
+        """Give what the four options say.
+
+        >>> Columns.of(None, "query", None, "bm25, age").features
+        ('bm25', 'age')
+        """
+        from concordant.cli.compare_options import names_in
+
+        return cls(label, qid, docid, names_in(features))
+
+
+def read_rows(path: Path, columns: Columns | None = None, *, labelled: bool = True) -> FileRows:
+    """Give the rows of LETOR text, or of a table, by the suffix.
+
+    Parameters
+    ----------
+    labelled
+        Whether a table must have grades; else they are 0 where it has none.
+    """
+    columns = Columns() if columns is None else columns
+    if kind_of(path) in TABLES:
+        return table_rows(path, columns, labelled=labelled)
+    import concordant as cc
+    from concordant.cli.data_rows import FileRows
+
+    given = [name for name, value in vars(columns).items() if value is not None]
+    if given:
+        hint = f"leave --{given[0]} out, or name a table ({' '.join(TABLES)})."
+        raise LabelError(f"{path} is read as LETOR text, which has no columns of names", hint)
+    try:
+        rows = cc.read_letor(path)
+    except EmptyDataError as error:
+        raise EmptyDataError(str(path)) from error
+    return FileRows(rows.X, rows.y, rows.qid, rows.docid, path)
+
+
+def kind_of(path: Path) -> str:
+    """Give the suffix, that of a compression left out.
+
+    >>> kind_of(Path("train.csv.gz")), kind_of(Path("fold1/train.txt"))
+    ('.csv', '.txt')
+    """
+    from concordant.cli.output import written_as
+
+    return written_as(path)
+
+
+def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
+    """Give the rows of a table, and the names of its features; errors name the file."""
+    import numpy as np
+
+    from concordant.cli.data_rows import FileRows
+    from concordant.supervision.readers.tables import GRADE_NAMES, _columns, _read_arrow, from_frame
+
+    try:
+        table = _read_arrow(path, (columns.qid or "qid", columns.docid or "docid"))
+        names = _columns(table)[1]
+        label = columns.label or next((name for name in GRADE_NAMES if name in names), None)
+        if label is None and not labelled:
+            label = "grade"
+            table = table.append_column(label, [np.zeros(len(table))])
+        own = (columns.qid or "qid", label, columns.docid or ("docid" if "docid" in names else None))
+        features = columns.features or tuple(name for name in names if name not in own)
+        if not features:
+            raise LabelError("no column is left for features", f"it has {', '.join(names)}.")
+        rows = from_frame(table, qid=own[0], grade=label, docid=own[2], features=features)
+    except EmptyDataError as error:
+        raise EmptyDataError(str(path)) from error
+    except ConcordantError as error:
+        if not str(error).startswith(str(path)):
+            error.args = (f"{path}: {error}",)
+        raise
+    return FileRows(rows.X, rows.y, rows.qid, rows.docid, path, features)
+
+
+def load_model(path: Path) -> Any:
+    """Give the model of a file, or of a run directory."""
+    import concordant as cc
+
+    if not path.is_dir():
+        return cc.load(path)
+    if not (path / MODEL).is_file():
+        hint = "an interrupted run has none: the same `concordant train` goes on; else name a model file."
+        raise ModelFileError(path, f"there is no {MODEL} in this folder", hint)
+    return cc.load(path / MODEL)

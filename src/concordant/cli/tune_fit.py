@@ -1,0 +1,119 @@
+"""One search from its configuration to a finished run directory; `tune` and `rerun` share it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from concordant.cli.config import Config, differences
+from concordant.cli.output import console, note, progress, write_rows
+from concordant.cli.runs import BEST, MORE, TRIALS, RunFolder, first_facts, write_text
+from concordant.cli.train_fit import Begun, Trained, complete, read_files
+from concordant.cli.tune_search import Trial, best_of, path_trials, splits_of
+from concordant.cli.tune_study import need_optuna, study_trials
+from concordant.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from concordant.cli.config_tune import Tune
+
+__all__ = ["Tuned", "tune_run"]
+
+FOUND = "# The best that this search found. `concordant train --config` trains it.\n\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A finished search: what was tried, the best of it, and the run that was trained with that."""
+
+    tune: Tune
+    trials: Sequence[Trial]
+    best: Trial
+    trained: Trained
+
+
+def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: bool, quiet: bool) -> Tuned:
+    """Read, search, train with the best and write; an interrupted search of the same goes on where it was."""
+    tune = config.tune
+    if tune is None:
+        raise ParameterError("config", None, "that of a search")
+    folder.admit(overwrite=overwrite or extends(config, folder))
+    config.ranker()  # refuses wrong parameters before any work
+    if tune.trials is not None:
+        need_optuna()
+    rows, prints = read_files(config, quiet=quiet)
+    if tune.folds is not None and tune.folds > rows["train"].n_queries:
+        wanted = f"at most the number of queries, {rows['train'].n_queries}: none is cut"
+        raise ParameterError("--folds", tune.folds, wanted)
+    with folder.held():
+        begun = Begun(config, folder, first_facts(config, prints, rows), rows, time.perf_counter())
+        resumed = folder.begin(config, begun.facts, overwrite=overwrite)
+        trials = searched(begun, tune, checkpoint=checkpoint, quiet=quiet)
+        best = best_of(trials)
+        chosen = config.chosen(best.parameters)
+        write_trials(folder, tune, trials)
+        write_text(folder.path / BEST, chosen.text(FOUND))
+        facts = {
+            "trials": len(trials),
+            "best": best.number,
+            "value": best.value,
+            "parameters": dict(best.parameters),
+        }
+        done = complete(begun, chosen, resumed=resumed, checkpoint=checkpoint, quiet=quiet, search=facts)
+    return Tuned(tune, trials, best, done)
+
+
+def extends(config: Config, folder: RunFolder) -> bool:
+    """Whether the folder has a finished study of the same with fewer trials."""
+    if folder.state != "finished":
+        return False
+    before = folder.config()
+    if before.tune is None or config.tune is None or before.tune.trials is None:
+        return False
+    return differences(before, config) == [MORE] and before.tune.trials < (config.tune.trials or 0)
+
+
+def searched(begun: Begun, tune: Tune, *, checkpoint: bool, quiet: bool) -> Sequence[Trial]:
+    """Give all trials, with a bar where somebody watches."""
+    if tune.trials is None:
+        return path_trials(
+            begun, checkpoint=checkpoint, verbose=not quiet and console(stderr=True).is_terminal
+        )
+    with progress("Trial 1", total=tune.trials, quiet=quiet) as step:
+        try:
+            return study_trials(begun, splits_of(begun.config, begun.rows), told(step))
+        except KeyboardInterrupt:
+            note(f"interrupted; the same command goes on with {begun.folder.path}")
+            raise
+
+
+def told(step: Callable[[str], None]) -> Callable[[Trial], None]:
+    """Give what moves the bar on, and says the best so far."""
+    best = [float("-inf")]
+
+    def one_more(trial: Trial) -> None:
+        if not trial.pruned and trial.value > best[0]:
+            best[0] = trial.value
+        step(f"Trial {trial.number + 2}; best so far {best[0]:.4f}")
+
+    return one_more
+
+
+def write_trials(folder: RunFolder, tune: Tune, trials: Sequence[Trial]) -> None:
+    """Write one line a trial: number, state, value, parameters, the score on each fold, seconds."""
+    from concordant.cli.config_toml import toml_value
+
+    names, n_folds = list(tune.space), max(len(one.scores) for one in trials)
+    folds = [f"fold {place}" for place in range(1, n_folds + 1)]
+    rows = []
+    for one in trials:
+        plain = one.plain()
+        values = {
+            name: value if isinstance(value, int | float | str) else toml_value(value)
+            for name, value in one.parameters.items()
+        }
+        rows.append(
+            {**{key: plain.get(key) for key in ("trial", "state", "value", *folds, "seconds")}, **values}
+        )
+    write_rows(folder.path / TRIALS, ["trial", "state", "value", *names, *folds, "seconds"], rows)

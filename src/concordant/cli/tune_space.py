@@ -1,0 +1,149 @@
+"""Search spaces: which parameters of a ranker `tune` tries, and between which bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from concordant.cli.config_toml import read_setting
+from concordant.cli.train_kinds import alike, defaults_of, given_parameters
+from concordant.exceptions import ParameterError
+
+__all__ = ["SPACES", "Choices", "Range", "Space", "said", "space_of"]
+
+SPACES: Mapping[str, Mapping[str, str]] = {
+    "linear": {"alpha": "1e-6:10:log"},
+    "maxmargin": {"alpha": "1e-4:10:log"},
+    "pairs": {"alpha": "1e-6:10:log"},
+    "boosted": {
+        "n_estimators": "50:500:log",
+        "learning_rate": "0.01:0.3:log",
+        "max_leaf_nodes": "4:64:log",
+        "min_samples_leaf": "5:200:log",
+        "l2": "0.001:100:log",
+        "subsample": "0.5:1",
+        "colsample": "0.4:1",
+    },
+    "neural": {
+        "learning_rate": "1e-4:1e-2:log",
+        "weight_decay": "1e-4:1:log",
+        "dropout": "0:0.6",
+    },
+}
+LARGEST = 1e300
+FORM = (
+    "low:high, low:high:log or a list of values, as in alpha=1e-6:10:log or booster=['lightgbm', 'xgboost']"
+)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two bounds, both of them allowed; `log`: tried evenly in their logarithm."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether only whole numbers are meant."""
+        return isinstance(self.low, int)
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int | float) and self.low <= value <= self.high
+
+    def plain(self) -> str:
+        """Give it as options and files say it."""
+        return f"{self.low!r}:{self.high!r}" + (":log" if self.log else "")
+
+    def points(self, count: int) -> list[float]:
+        """Give numbers from low to high, evenly spaced, in three digits.
+
+        >>> Range(0.01, 1.0, log=True).points(5)
+        [0.01, 0.0316, 0.1, 0.316, 1.0]
+        """
+        import numpy as np
+
+        spread = np.geomspace if self.log else np.linspace
+        return [float(f"{value:.3g}") for value in spread(self.low, self.high, count).tolist()]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Some values, without an order."""
+
+    values: tuple[Any, ...]
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.values
+
+    def plain(self) -> list[Any]:
+        """Give it as options and files say it."""
+        return list(self.values)
+
+
+Space = Mapping[str, Range | Choices]
+
+
+def space_of(kind: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Range | Choices]:
+    """Give what is tried: what is named, and what is tried by default and not fixed.
+
+    >>> space_of("linear", {"tol": "1e-8:1e-4:log"}, {"alpha": 0.1})
+    {'tol': Range(low=1e-08, high=0.0001, log=True)}
+    """
+    if kind not in SPACES:
+        raise ParameterError("--model", kind, f"one of {', '.join(SPACES)}: {kind} chooses its own penalty")
+    usual = {name: text for name, text in SPACES[kind].items() if name not in fixed}
+    space = {name: read_space(kind, name, one) for name, one in {**usual, **given}.items()}
+    if not space:
+        raise ParameterError("--space", None, f"given: all that is tried by default is set; {FORM}")
+    return space
+
+
+def read_space(kind: str, name: str, given: Any) -> Range | Choices:
+    """Give the values that a text or a list means; what the kind has no parameter for is refused."""
+    given_parameters(kind, {name: None})  # the name
+    default = defaults_of(kind)[name]
+    if isinstance(given, list | tuple) and given:
+        return Choices(tuple(dict.fromkeys(alike(one, default) for one in given)))
+    parts = given.split(":") if isinstance(given, str) else []
+    if len(parts) not in (2, 3) or parts[2:] not in ([], ["log"]):
+        raise ParameterError(f"space of {name}", given, FORM)
+    bounds = [number(name, given, part, default) for part in parts[:2]]
+    if not bounds[0] < bounds[1]:
+        raise ParameterError(f"space of {name}", given, "a low bound and a higher one")
+    if parts[2:] and bounds[0] <= 0:
+        raise ParameterError(f"space of {name}", given, "above 0, where it is tried by its logarithm")
+    return Range(bounds[0], bounds[1], log=bool(parts[2:]))
+
+
+def number(name: str, given: str, text: str, default: Any) -> float:
+    """Give a bound: whole where the parameter is; where it has no default, if it is written so.
+
+    >>> number("max_depth", "2:8", "2", None), number("l2", "0:1", "0", 1.0)
+    (2, 0.0)
+    """
+    whole = isinstance(default, int) and not isinstance(default, bool)
+    try:
+        value = int(text) if whole or (default is None and text.strip().isdecimal()) else float(text)
+    except ValueError as error:
+        wanted = f"two whole numbers, as {name} is one" if whole else FORM
+        raise ParameterError(f"space of {name}", given, wanted) from error
+    if not -LARGEST < value < LARGEST:  # nor NaN
+        raise ParameterError(f"space of {name}", given, "between finite numbers")
+    return value
+
+
+def said(text: str) -> tuple[str, Any]:
+    """Give the name and the values of NAME=VALUES: a TOML list, or the text of a range.
+
+    >>> said("alpha=1e-6:10:log"), said("hidden=[[16], [32, 16]]")
+    (('alpha', '1e-6:10:log'), ('hidden', [[16], [32, 16]]))
+    """
+    name, sign, values = (part.strip() for part in text.partition("="))
+    if values.startswith("["):
+        return read_setting(text, "--space")
+    if not (name and sign and values):
+        raise ParameterError("--space", text, f"NAME=VALUES: {FORM}")
+    return name, values
