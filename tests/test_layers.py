@@ -9,12 +9,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "concordant"
 LAYERS = [  # lowest first
-    {"exceptions", "types", "_segments", "_combinatorics"},
+    {"exceptions", "types", "_numbers", "_segments", "_combinatorics"},
     {"supervision"},
     {"metrics", "surrogates", "scorers", "decoders"},
     {"solvers", "theory", "torch"},
     {"rankers", "aggregation", "comparer", "ratings", "objectives"},
-    {"evaluation", "persistence"},
+    {"evaluation", "persistence", "exporting"},
     {"cli", "__main__"},
 ]
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}

@@ -11,6 +11,8 @@ __all__ = [
     "ConcordantError",
     "DatasetNotFoundError",
     "EmptyDataError",
+    "ExportError",
+    "FeaturesError",
     "GradeError",
     "GuaranteeWarning",
     "LabelError",
@@ -32,6 +34,9 @@ __all__ = [
 ]
 
 
+LONGEST = 200  # characters of a value in a message
+
+
 class ConcordantError(ValueError):
     """Base of every error raised on bad input."""
 
@@ -48,6 +53,19 @@ def rebuilt(
     error.args = args
     error.__dict__.update(state)
     return error
+
+
+def shown(value: object) -> str:
+    """Text of what was seen, whatever it is; long ones are cut.
+
+    >>> shown(0.5), shown("a" * 1000)[-6:], shown(10**5000)
+    ('0.5', 'aaa...', '<int>')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # such as a whole number too long to be written out
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 class RowError(ConcordantError):
@@ -103,6 +121,16 @@ class NotNumericError(RowError):
         )
 
 
+class FeaturesError(ConcordantError, TypeError):
+    """Features are no table of numbers, or not the table that was fitted.
+
+    Also a `TypeError`, which scikit-learn asks for where an entry is no number at all.
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name} cannot be read as features: {problem}")
+
+
 class NonFiniteError(RowError):
     """A NaN or an infinity stands where a finite number belongs."""
 
@@ -150,7 +178,7 @@ class ParameterError(ConcordantError):
     """A parameter lies outside its range."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name}={value!r} is not allowed; {name} must be {allowed}.")
+        super().__init__(f"{name}={shown(value)} is not allowed; {name} must be {allowed}.")
 
 
 class UnknownNameError(ConcordantError):
@@ -158,9 +186,12 @@ class UnknownNameError(ConcordantError):
 
     def __init__(self, kind: str, name: object, allowed: Iterable[str]) -> None:
         names = sorted(allowed)
-        close = difflib.get_close_matches(str(name), names, n=1)
+        text = name[:LONGEST] if isinstance(name, str) else ""
+        close = difflib.get_close_matches(text, names, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        super().__init__(f"unknown {kind} {name!r}.{guess}\nHint: the known ones are {', '.join(names)}.")
+        super().__init__(
+            f"unknown {kind} {shown(name)}.{guess}\nHint: the known ones are {', '.join(names)}."
+        )
 
 
 class NoStandardizationError(ConcordantError):
@@ -262,6 +293,20 @@ class ModelFileError(ConcordantError):
     def __init__(self, path: object, problem: str, hint: str = "") -> None:
         self.path = str(path)
         super().__init__(f"{path}: {problem}." + (f"\nHint: {hint}" if hint else ""))
+
+
+class ExportError(ConcordantError):
+    """A model has no form in a format, or what was written does not score as the model does.
+
+    Attributes
+    ----------
+    path
+        The file, of which nothing was written.
+    """
+
+    def __init__(self, path: object, problem: str, hint: str) -> None:
+        self.path = str(path)
+        super().__init__(f"{path}: {problem}.\nHint: {hint}")
 
 
 class DatasetNotFoundError(ConcordantError):

@@ -29,7 +29,7 @@ def check_outcomes(y: ArrayLike) -> IntArray:
     """One outcome in {-1, 0, 1} per pair."""
     if isinstance(y, Comparisons):
         return y.outcome  # type: ignore[no-any-return]
-    return check_outcome(y)
+    return check_outcome(y, "y")
 
 
 def check_decisions(y: ArrayLike, decision: ArrayLike, name: str = "decision") -> tuple[IntArray, FloatArray]:

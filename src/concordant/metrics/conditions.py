@@ -30,7 +30,7 @@ def check_assumption(assume: str | None, f: Family | None = None) -> None:
     if isinstance(assume, str) and assume == "P_DAG":
         own = "P_DAG serves no scores of items, PairRanker(decoder='edge-deletion') uses it"
         raise ParameterError("assume", assume, f"one of {', '.join(CONDITIONS)}: {own}")
-    if assume is not None and assume not in list(CONDITIONS):  # a list, since anything may be given
+    if assume is not None and not (isinstance(assume, str) and assume in CONDITIONS):
         raise UnknownNameError("condition", assume, CONDITIONS)
     if f is not None and assume != "P_f":
         raise ParameterError("f", f, "left out: only assume='P_f' reads it")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError, UnknownNameError
 
 __all__ = ["PRESETS", "Convention", "convention"]
@@ -119,7 +120,7 @@ def checked(field: str, value: Any) -> Any:
         return value
     if field == "seed" and isinstance(value, numbers.Integral) and int(value) >= 0:
         return int(value)
-    if field in NUMERIC and isinstance(value, numbers.Real) and math.isfinite(value):
+    if field in NUMERIC and math.isfinite(as_double(value)):
         return float(value)
     options = [repr(word) for word in words] + ["a finite number"] * (field in NUMERIC)
     options += ["a function"] * (field in FUNCTIONS) + ["a whole number >= 0"] * (field == "seed")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import LengthMismatchError, NoStandardizationError, ParameterError
 from concordant.metrics.conditions import CONDITIONS, Family, Standardization, check_assumption
 from concordant.metrics.convention import PRESETS, Convention, written
@@ -242,8 +242,8 @@ class Metric:
 
 def check_number(name: str, value: object) -> float:
     """Give a parameter of a metric as a plain float; refuse what is no finite number."""
-    if isinstance(value, numbers.Real) and math.isfinite(value):
-        return float(value)
+    if math.isfinite(number := as_double(value)):
+        return number
     raise ParameterError(name, value, "a finite number")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from concordant._numbers import as_double, is_whole
 from concordant.exceptions import ParameterError
 from concordant.ratings.counts import Counts
 from concordant.ratings.leaderboard import Leaderboard
@@ -181,14 +182,14 @@ def likeliest(probabilities: FloatArray) -> IntArray:
 
 def check_level(level: float) -> float:
     """Give a confidence between 0 and 1."""
-    if isinstance(level, bool) or not (isinstance(level, Real) and 0.0 < level < 1.0):
+    if isinstance(level, bool) or not 0.0 < as_double(level) < 1.0:
         raise ParameterError("level", level, "a number between 0 and 1, such as 0.95")
     return float(level)
 
 
 def check_whole(name: str, value: object, least: int) -> int:
     """Give a whole number that is at least so large."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+    if not isinstance(value, Integral) or not is_whole(value, least):
         raise ParameterError(name, value, f"a whole number >= {least}")
     return int(value)
 

@@ -69,7 +69,7 @@ class BradleyTerry(StrengthModel):
     def checked(self) -> None:
         """Refuse parameters outside their range."""
         super().checked()
-        if self.ties not in ("half", "drop"):
+        if not (isinstance(self.ties, str) and self.ties in ("half", "drop")):
             raise ParameterError("ties", self.ties, "half or drop")
 
     def counted(self, counts: Counts) -> Counts:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import LabelError, NonFiniteError, ParameterError
 from concordant.ratings.base import RatingModel, Seed, check_level, check_whole, generator
 from concordant.ratings.counts import Counts
@@ -285,7 +286,7 @@ def check_number(name: str, value: object, least: float, *, above: bool = False)
     allowed = (
         f"a finite number {'>' if above else '>='} {least:g}" if math.isfinite(least) else "a finite number"
     )
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
+    if isinstance(value, bool) or not math.isfinite(number := as_double(value)):
         raise ParameterError(name, value, allowed)
-    if value < least or (above and value == least):
+    if number < least or (above and number == least):
         raise ParameterError(name, value, allowed)

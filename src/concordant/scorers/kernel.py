@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double, is_whole
 from concordant.exceptions import ParameterError, ShapeError
 from concordant.supervision.columns import as_numpy
 from concordant.types import FloatArray
@@ -39,13 +39,13 @@ class Kernel:
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if not callable(self.name) and self.name not in KERNELS:
+        if not callable(self.name) and not (isinstance(self.name, str) and self.name in KERNELS):
             raise ParameterError("kernel", self.name, f"one of {', '.join(KERNELS)}, or a function")
-        if not (isinstance(self.gamma, numbers.Real) and 0.0 < self.gamma < math.inf):
+        if not 0.0 < as_double(self.gamma) < math.inf:
             raise ParameterError("gamma", self.gamma, "'scale', or finite and > 0")
-        if not (isinstance(self.degree, numbers.Integral) and self.degree >= 1):
+        if not is_whole(self.degree, 1):
             raise ParameterError("degree", self.degree, "a whole number >= 1")
-        if not (isinstance(self.coef0, numbers.Real) and 0.0 <= self.coef0 < math.inf):
+        if not 0.0 <= as_double(self.coef0) < math.inf:
             raise ParameterError("coef0", self.coef0, "finite and >= 0, so that the kernel is positive")
 
     def __call__(self, a: FloatArray, b: FloatArray) -> FloatArray:

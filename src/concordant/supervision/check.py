@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from concordant.exceptions import EmptyDataError, NonFiniteError, ShapeError
-from concordant.supervision.columns import as_numpy, check_grades, check_lengths, numbers_from_objects
+from concordant.exceptions import (
+    ConcordantError,
+    EmptyDataError,
+    FeaturesError,
+    NonFiniteError,
+    NotNumericError,
+    ShapeError,
+)
+from concordant.supervision.columns import (
+    as_numpy,
+    check_grades,
+    check_lengths,
+    numbers_from_objects,
+    refuse_masked,
+)
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["check", "check_features", "check_pairs", "refuse_large"]
+__all__ = ["check", "check_features", "check_pairs", "naming_features", "plain_features", "refuse_large"]
 
 LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles
 
@@ -46,9 +61,40 @@ def check_pairs(pairs: ArrayLike, n_features: int | None = None) -> FloatArray:
         raise ShapeError("pairs", given.shape, f"(n, 2, {wanted}): the features of left and right")
     if not len(given):
         raise EmptyDataError("pairs")
+    if not given.shape[2]:
+        raise ShapeError("pairs", given.shape, "at least one feature")
     flat = np.ascontiguousarray(check_features(given.reshape(len(given), -1), "pairs"), dtype=np.float64)
     refuse_large(flat, "pairs")
     return flat.reshape(given.shape)
+
+
+@contextmanager
+def naming_features(name: str = "X") -> Iterator[None]:
+    """What scikit-learn says of features inside becomes a named error, in its words.
+
+    >>> with naming_features():
+    ...     raise ValueError("Complex data not supported")
+    Traceback (most recent call last):
+    concordant.exceptions.FeaturesError: X cannot be read as features: Complex data not supported
+    """
+    try:
+        yield
+    except ConcordantError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FeaturesError(name, str(error)) from error
+
+
+def plain_features(X: ArrayLike, name: str = "X") -> ArrayLike:
+    """Give features as they are, nested lists as an array; masked entries, text and dates are refused.
+
+    As plain numbers, which scikit-learn makes of them, they would show what is hidden, or mean others.
+    """
+    refuse_masked(X, name)
+    given = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    if getattr(getattr(given, "dtype", None), "kind", "f") in "USmMV":
+        raise NotNumericError(name, f"it holds {given.dtype}")
+    return given
 
 
 def refuse_large(matrix: FloatArray, name: str) -> None:

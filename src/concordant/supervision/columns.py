@@ -6,7 +6,7 @@ narwhals. Nothing is copied that already has the right type.
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Iterable, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "check_scores",
     "frozen",
     "graded",
+    "refuse_masked",
 ]
 
 EXACT = 2**53  # up to here every whole number is a double
@@ -42,9 +43,7 @@ EXACT = 2**53  # up to here every whole number is a double
 
 def as_numpy(values: ArrayLike, name: str) -> NDArray[Any]:
     """Give any column or frame as a numpy array; objects without a common numeric type stay objects."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
-        raise LabelError(f"{name} is masked at row {row}", "drop masked rows or fill them.")
+    refuse_masked(values, name)
     if isinstance(values, np.ndarray):
         return np.asarray(values)
     if hasattr(values, "__array__") or isinstance(values, (list, tuple, range)):
@@ -60,6 +59,13 @@ def as_numpy(values: ArrayLike, name: str) -> NDArray[Any]:
         raise NotNumericError(name, f"it is a {type(values).__name__}") from error
     frame = native.collect() if isinstance(native, nw.LazyFrame) else native
     return np.asarray(frame.to_numpy())
+
+
+def refuse_masked(values: ArrayLike, name: str) -> None:
+    """Refuse an array of which something is masked: as a plain array it would show what is hidden."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
+        raise LabelError(f"{name} is masked at row {row}", "drop masked rows or fill them.")
 
 
 def check_column(values: ArrayLike, name: str) -> FloatArray:
@@ -132,6 +138,9 @@ def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
     if array.dtype.kind == "O":
         ids = array.tolist()
         for row, value in enumerate(ids):
+            if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+                seen = f"{name} is {repr(value)[:40]} at row {row}, neither numbers nor text"
+                raise LabelError(seen, "give each row one number or text as its id.")
             if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:  # noqa: PLR0124
                 raise no_id(name, row)
             if isinstance(value, str) != isinstance(ids[0], str):
@@ -193,8 +202,14 @@ def no_id(name: str, row: int) -> LabelError:
 def check_lengths(reference: str, n_rows: int, **columns: Sized | None) -> None:
     """Refuse columns that do not have one entry per row."""
     for name, column in columns.items():
-        if column is not None and len(column) != n_rows:
-            raise LengthMismatchError(name, len(column), n_rows, reference)
+        if column is None:
+            continue
+        try:
+            length = len(column)
+        except TypeError as error:  # a single number
+            raise ShapeError(name, (), "one entry per row") from error
+        if length != n_rows:
+            raise LengthMismatchError(name, length, n_rows, reference)
 
 
 def refuse(bad: BoolArray, values: FloatArray, name: str, hint: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.types import ArrayLike
 
@@ -129,7 +129,7 @@ def huber_hinge(h: float = 0.5) -> Margin:
     >>> huber_hinge().value([-1.0, 1.0, 1.5]).tolist(), huber_hinge().order_preserving
     ([2.0, 0.125, 0.0], True)
     """
-    if not (isinstance(h, numbers.Real) and 1e-100 < float(h) < 1e100):
+    if not 1e-100 < as_double(h) < 1e100:
         raise ParameterError("h", h, "a finite number > 0, from 1e-100 to 1e100")
     width = float(h)
     return Margin(

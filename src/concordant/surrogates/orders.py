@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant._segments import segment_sum
 from concordant.exceptions import LabelError, ParameterError
 from concordant.supervision.columns import frozen
@@ -157,8 +157,7 @@ class ListwiseHinge(Surrogate):
         check_choice("mode", self.mode, ("max", "softmax", "sum", "sum_interleavings"))
         if not hasattr(self.metric, "order_loss"):
             raise ParameterError("metric", self.metric, "a Metric; concordant.listwise_hinge takes names")
-        number = isinstance(self.temperature, numbers.Real) and not isinstance(self.temperature, bool)
-        if not (number and 0.0 < float(self.temperature) < math.inf):
+        if isinstance(self.temperature, bool) or not 0.0 < as_double(self.temperature) < math.inf:
             raise ParameterError("temperature", self.temperature, "a finite number > 0")
 
     @property

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant._segments import segment_sum
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.supervision.columns import frozen
@@ -216,7 +216,7 @@ class Duchi(Surrogate):
             object.__setattr__(self, "penalty", PENALTIES[self.penalty])
         if not isinstance(self.penalty, Penalty):
             raise ParameterError("penalty", self.penalty, "a Penalty or the name of one")
-        if not (isinstance(self.nu, numbers.Real) and 0.0 < self.nu < np.inf):
+        if not 0.0 < as_double(self.nu) < np.inf:
             raise ParameterError("nu", self.nu, "a finite number > 0")
 
     @property

@@ -251,5 +251,5 @@ def repeat(per_query: NDArray[Scalar], offsets: IntArray) -> NDArray[Scalar]:
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse what is none of the allowed words."""
-    if value not in allowed:
+    if not (isinstance(value, str) and value in allowed):
         raise ParameterError(name, value, f"one of {', '.join(map(repr, allowed))}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import LabelError, ParameterError
 from concordant.supervision.data import RankingData
 from concordant.supervision.queries import Queries
@@ -132,7 +133,7 @@ def check_counts(**counts: int) -> None:
 
 def check_noise(noise: float) -> None:
     """Refuse a standard deviation that is none."""
-    if not (isinstance(noise, numbers.Real) and 0 <= noise < np.inf):
+    if not 0.0 <= as_double(noise) < np.inf:
         raise ParameterError("noise", noise, "finite and >= 0")
 
 

@@ -7,6 +7,7 @@ import numbers
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError
 
 __all__ = ["Bound", "Setting", "Summed", "Term", "check_delta", "check_positive", "check_whole"]
@@ -238,6 +239,6 @@ def check_delta(value: float) -> None:
 
 def check_positive(name: str, value: float) -> float:
     """Give a finite number above 0."""
-    if not (is_number(value) and 0.0 < value < math.inf):
+    if not (is_number(value) and 0.0 < as_double(value) < math.inf):
         raise ParameterError(name, value, "a finite number > 0")
     return float(value)

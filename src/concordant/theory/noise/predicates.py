@@ -7,10 +7,10 @@ count as 0. With a margin above 0 a condition is weaker: it forgives what is les
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import LabelError, NonFiniteError, NotNumericError, ParameterError, ShapeError
 from concordant.supervision.columns import as_numpy
 from concordant.types import ArrayLike, BoolArray, FloatArray
@@ -163,7 +163,7 @@ def rounding(numbers: FloatArray, axes: int) -> FloatArray:
 
 def check_margin(margin: float) -> float:
     """Give a finite number >= 0."""
-    if isinstance(margin, bool) or not (isinstance(margin, Real) and 0.0 <= margin < math.inf):
+    if isinstance(margin, bool) or not 0.0 <= as_double(margin) < math.inf:
         raise ParameterError("margin", margin, "a finite number >= 0")
     return float(margin)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError
 from concordant.metrics.conditions import Family
 from concordant.theory.replicates.replicated import Replicates
@@ -72,7 +72,7 @@ def weights_seen(votes: tuple[Votes, ...]) -> tuple[float, float]:
 
 def check_limit(name: str, limit: float, seen: float) -> float:
     """Give the limit; refuse one that was exceeded."""
-    known = isinstance(limit, Real) and not isinstance(limit, bool) and math.isfinite(limit)
+    known = not isinstance(limit, bool) and math.isfinite(as_double(limit))
     if not (known and limit > 0.0 and limit >= seen):
         raise ParameterError(name, limit, f"finite, above 0, and at least what was seen: {seen:g}")
     return float(limit)
