@@ -1,6 +1,7 @@
 """The command line: its numbers are the library's, its errors are messages, its output survives a pipe."""
 
 import csv
+import itertools
 import json
 import os
 import signal
@@ -268,16 +269,52 @@ def test_a_dataset_that_is_here(tmp_path):
 # --- demo
 
 
-def test_demo_shows_regret_and_presets():
-    result = call("demo", "--queries", 20)
-    assert result.exit_code == 0, result.output
-    rows = {line.split("  ")[0]: line.split() for line in result.stdout.splitlines() if line}
-    best = rows["best for ndcg@10"]
-    assert best[4] == "0.0000"  # best for ndcg@10, value, regret
-    assert float(rows["constant"][2]) > 0
-    assert set(cc.metrics.PRESETS) <= set(rows)
-    assert call("demo", "--queries", 20).stdout == result.stdout
-    assert "same scores" not in call("demo", "--queries", 20, "--quiet").stdout
+def test_demo_ranks_the_rankers_and_writes_a_report(tmp_path):
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("plotly")
+    page = tmp_path / "demo.html"
+    result = answer("demo", "--queries", 400, "--report", page)
+    regrets = {(row["ranker"], row["loss"]): row["regret"] for row in result["rankers"]}
+    assert list(regrets) == [
+        *itertools.product(("linear", "boosted trees"), ("preorder", "softmax")),
+        ("best possible", ""),
+    ]
+    assert regrets["linear", "preorder"] > regrets["linear", "softmax"]
+    assert regrets["boosted trees", "preorder"] > regrets["boosted trees", "softmax"]
+    assert regrets["linear", "softmax"] > regrets["boosted trees", "softmax"] > 0.0
+    assert regrets["best possible", ""] == 0.0
+    best = result["rankers"][-1]["value"]
+    for row in result["rankers"]:
+        assert row["value"] + row["regret"] == pytest.approx(best)
+    assert [row["status"] for row in result["rankers"]] == ["refuted", "proven", "refuted", "proven", ""]
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert 'id="plot-learning-1"' in text  # by trees, and by sessions
+    told = call("demo", "--queries", 400, "--report", page)
+    assert all(f"{regret:.4f}" in told.stdout for regret in regrets.values())
+    assert str(page) in told.stdout
+    assert page.read_text() == text
+
+
+def test_a_quiet_demo_prints_its_table_only(tmp_path):
+    pytest.importorskip("plotly")
+    told = call("demo", "--queries", 50, "--quiet", "--report", tmp_path / "demo.html").stdout
+    assert "best possible" in told
+    assert "report" not in told
+    assert (tmp_path / "demo.html").exists()
+
+
+def test_demo_does_without_optional_libraries(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    told = call("demo", "--queries", 50, "--report", tmp_path / "demo.html").stdout
+    assert "pip install lightgbm" in told
+    assert "pip install plotly" in told
+
+
+def test_demo_refuses_a_report_that_cannot_be_written(tmp_path):
+    assert call("demo", "--report", tmp_path).exit_code == 2
+    assert call("demo", "--report", tmp_path / "demo.pdf").exit_code == 2
+    assert call("demo", "--report", tmp_path / "none" / "demo.html").exit_code == 2
 
 
 # --- errors

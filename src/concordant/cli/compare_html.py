@@ -8,7 +8,8 @@ from typing import Any
 
 from concordant.cli.compare_board import Board
 from concordant.cli.compare_results import board_lines, board_text
-from concordant.evaluation.report.page import BLUE, base_layout, figure, page, short, table
+from concordant.evaluation.report.page import base_layout, figure, page, short, table
+from concordant.evaluation.report.style import BLUE
 from concordant.supervision.readers.text import write_atomically
 
 __all__ = ["write_board"]
@@ -27,8 +28,9 @@ def write_board(path: Path, title: str, board: Board, top: int | None) -> None:
         lines.append(f"plot: the best {MOST_DOTS}")
     cells = [[escape(text) for text in row] for row in rows]
     body = [f"<main>\n<h1>{escape(title)}</h1>", *(f'<p class="dim">{escape(line)}</p>' for line in lines)]
-    body.append(figure("plot-board", f"Ratings of {min(shown, MOST_DOTS)} items, the best on top"))
-    body.append(table(columns, cells, text=TEXT, wide=WIDE, caption="Leaderboard") + "\n</main>")
+    label = f"Ratings of {min(shown, MOST_DOTS)} items, the best on top"
+    listed = table(columns, cells, text=TEXT, wide=WIDE, caption="Leaderboard")
+    body.append(f"<section>{figure('plot-board', label)}\n{listed}</section>\n</main>")
     made = page(title, "\n".join(body), {"plot-board": dots(board, min(shown, MOST_DOTS))})
     with write_atomically(path) as stream:
         stream.write(made.encode())

@@ -186,10 +186,15 @@ def working(message: str, *, quiet: bool = False) -> AbstractContextManager[obje
 @contextmanager
 def progress(first: str, *, total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Show a bar on standard error while the block runs; calling what it gives names the next step."""
-    from rich.progress import Progress
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
     screen = console(stderr=True)
-    with Progress(console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+    shown = (
+        SpinnerColumn(),
+        *Progress.get_default_columns()[:3],
+        TimeElapsedColumn(),
+    )  # it moves in long steps
+    with Progress(*shown, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task(first, total=total)
         yield lambda description: bar.update(task, description=description, advance=1)
 

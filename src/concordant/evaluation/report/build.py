@@ -16,7 +16,6 @@ from concordant.evaluation.report.facts import (
     learning,
     model_scores,
     refitted,
-    weights,
 )
 from concordant.evaluation.report.pieces import Conventions, Judged, PresetRow
 from concordant.evaluation.report.rows import calibration, counts, worst
@@ -28,6 +27,7 @@ from concordant.evaluation.report.scored import (
     measured,
     metric_rows,
 )
+from concordant.evaluation.report.weights import feature_weights
 from concordant.evaluation.report.words import convention_words, order_of_ties
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.convention import Convention
@@ -208,7 +208,7 @@ def assembled(
         learning=learning(given.model, given.validation_history, refits),
         calibration=calibration(model, trust.confidence),
         certificate=certified(given.model),
-        weights=weights(given.model, given.X, model.queries),
+        weights=feature_weights(given.model, given.X, model, headline, trust.seed),
         worst=worst(found[0], model, baseline if same_rows else None),
         counts=counts(model, found[0].mean.n_skipped, given.noticed),
         confidence=trust.confidence,
@@ -264,4 +264,5 @@ def conventions(metrics: Sequence[Metric], model: Scored) -> Conventions:
 
 def reason(row: Any) -> str:
     """Give the steps from the headline to a preset, or why there are none."""
-    return "; ".join(map(str, row.steps)) or row.reason
+    steps = (str(step).removesuffix(" +nan") for step in row.steps)  # from no number to one is no change
+    return "; ".join(steps) or str(row.reason)

@@ -50,7 +50,7 @@ class Report:
     certificate
         What is guaranteed; None where the model has none.
     weights
-        What features count for; None where the model does not say.
+        What features count for, or why that is not known.
     worst
         The queries of lowest value, with the heads of their rankings.
     counts
@@ -68,7 +68,7 @@ class Report:
     learning: Learning
     calibration: Calibration
     certificate: Certified | None
-    weights: Weights | None
+    weights: Weights
     worst: tuple[WorstQuery, ...]
     counts: Counts
     confidence: float

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from concordant.evaluation.report.pieces import Certified, Curve, Estimate, Learning, Weights
+from concordant.evaluation.report.pieces import Certified, Curve, Estimate, Learning
 from concordant.evaluation.report.scored import Scored, Trust, estimated
-from concordant.exceptions import ParameterError
+from concordant.evaluation.report.words import PLAIN
+from concordant.exceptions import ConcordantError, ParameterError
 from concordant.metrics.metric import Metric
 from concordant.rankers.certificate import FittedCertificate
 from concordant.rankers.folds import Rows
@@ -20,9 +22,8 @@ from concordant.supervision.columns import check_column
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["certified", "is_model", "last_step", "learning", "model_scores", "refitted", "weights"]
+__all__ = ["certified", "is_model", "last_step", "learning", "model_scores", "opened", "refitted"]
 
-MOST_WEIGHTS = 20
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the training queries of a learning curve
 NONE_KEPT = "This model keeps no scores by round."
 ASK = "Pass the training rows as learning_curve, and it is fitted again to parts of them."
@@ -30,13 +31,31 @@ ASK = "Pass the training rows as learning_curve, and it is fitted again to parts
 
 def is_model(given: Any) -> bool:
     """Whether this is a model; else it is an array of scores."""
-    return any(callable(getattr(given, name, None)) for name in ("predict", "scores_to_rank"))
+    own = last_step(given)
+    return any(callable(getattr(own, name, None)) for name in ("predict", "scores_to_rank"))
 
 
 def last_step(model: Any) -> Any:
-    """Give the ranker itself, of a pipeline the last step."""
-    steps = getattr(model, "steps", None)
-    return steps[-1][1] if steps else model
+    """Give the ranker itself: of a search the best one, of a pipeline the last step."""
+    found = getattr(model, "best_estimator_", model)
+    steps = getattr(found, "steps", None)
+    return steps[-1][1] if steps else found
+
+
+def opened(model: Any, X: Any) -> tuple[Any, Any, list[str]]:
+    """Give the ranker itself, the features as it reads them, and their names, else numbers from 0 on."""
+    found, ranker = getattr(model, "best_estimator_", model), last_step(model)
+    before = found[:-1] if len(getattr(found, "steps", ())) > 1 else None
+    features = X if before is None else before.transform(X)
+    if not hasattr(features, "shape"):
+        features = np.asarray(features)
+    names = getattr(ranker, "feature_names_in_", None)
+    if names is None and before is not None:
+        with suppress(AttributeError, ValueError):  # not every transformer names what it gives
+            names = before.get_feature_names_out(getattr(X, "columns", None))
+    if names is None or len(names) != features.shape[1]:
+        names = [f"feature {number}" for number in range(features.shape[1])]
+    return ranker, features, [str(name) for name in names]
 
 
 def model_scores(model: Any, X: ArrayLike, queries: Queries) -> Any:
@@ -45,9 +64,10 @@ def model_scores(model: Any, X: ArrayLike, queries: Queries) -> Any:
         return model
     if X is None:
         raise ParameterError("X", None, "given: a model scores features. Only an array of scores needs none")
-    if hasattr(model, "scores_to_rank"):
-        return model.scores_to_rank(X, queries)
-    return model.predict(X)
+    ranker = last_step(model)
+    if not hasattr(ranker, "scores_to_rank"):
+        return model.predict(X)
+    return ranker.scores_to_rank(X if ranker is model else opened(model, X)[1], queries)
 
 
 def certified(model: Any) -> Certified | None:
@@ -57,6 +77,7 @@ def certified(model: Any) -> Certified | None:
         return None
     return Certified(
         status=given.status,
+        plain=plainly(given),
         guaranteed=given.guaranteed(),
         limits=given.limits(),
         fitted=f"{given.optimality}.",
@@ -66,43 +87,12 @@ def certified(model: Any) -> Certified | None:
     )
 
 
-def weights(model: Any, X: Any, queries: Queries) -> Weights | None:
-    """Give the 20 features that count most; None where the model does not say.
-
-    Of a linear model: the weight times the spread of the feature within these queries, which is how far the
-    score moves as the feature moves by its spread. Of trees: shares in the gains of the splits.
-    """
-    coef = getattr(model, "coef_", None)
-    shares = getattr(model, "feature_importances_", None)
-    if not is_model(model) or (coef is None and shares is None):
-        return None
-    n_features = np.shape(X)[1]
-    values = np.asarray(shares if coef is None else coef, dtype=np.float64).ravel()
-    if len(values) != n_features:  # weights of pairs, not of features
-        return None
-    kind = "importances" if coef is None else "weights"
-    if kind == "weights":
-        values = values * spread_within(model, X, queries)
-    names = feature_names(model, X, n_features)
-    order = np.argsort(-np.abs(values), kind="stable")[:MOST_WEIGHTS]
-    return Weights(kind, tuple(names[i] for i in order), tuple(values[order].tolist()), n_features)
-
-
-def spread_within(model: Any, X: Any, queries: Queries) -> FloatArray:
-    """Root mean square of each feature's distance from its query's mean; 0 where it does not vary there."""
-    from concordant.scorers.spread import squares_within
-
-    checked = model.checked_features(X, reset=False) if hasattr(model, "checked_features") else np.asarray(X)
-    inside, _ = squares_within(queries.gather(checked), queries.offsets)
-    return np.asarray(np.sqrt(np.maximum(inside, 0.0) / max(queries.n_rows, 1)))
-
-
-def feature_names(model: Any, X: Any, n_features: int) -> list[str]:
-    """Give names, or numbers from 0 on."""
-    given = getattr(model, "feature_names_in_", None)
-    if given is None:
-        given = getattr(X, "columns", None)
-    return [f"feature {number}" for number in range(n_features)] if given is None else [*map(str, given)]
+def plainly(given: FittedCertificate) -> str:
+    """Say in a sentence without terms what a status means for this metric."""
+    said = PLAIN[given.status].format(metric=given.claim.metric)
+    if given.status != "refuted" or not given.holds_under:
+        return said
+    return f"{said} Under a condition on them it leads to the best one."
 
 
 def learning(model: Any, validation_history: Any, refits: Curve | None) -> Learning:
@@ -159,7 +149,10 @@ def penalty_curve(alphas: FloatArray, scores: FloatArray) -> Curve:
 
 
 def refitted(model: Any, training: Any, judged: Scored, X: Any, metric: Metric, trust: Trust) -> Curve:
-    """Fit the model to nested parts of the training queries; give what each is worth on the judged ones."""
+    """Fit the model to nested parts of the training queries; give what each is worth on the judged ones.
+
+    Parts that are too few for the model, so that it refuses them, are left out.
+    """
     from concordant.rankers.held_out import given_rows
 
     if not is_model(model):
@@ -169,21 +162,21 @@ def refitted(model: Any, training: Any, judged: Scored, X: Any, metric: Metric, 
     rows = Rows.of(features, labels, qid, None, None)
     queries = Queries.of(rows.qid, features.shape[0], "X of learning_curve")
     order = np.random.default_rng(trust.seed).permutation(queries.n_queries)
-    sizes = sorted({max(1, round(share * queries.n_queries)) for share in SHARES})
-    found: list[Estimate] = []
-    for size in sizes:
-        fresh = fitted_to(model, rows, queries.rows(np.sort(order[:size])))
-        scored = replace(judged, scores=check_column(model_scores(fresh, X, judged.queries), "scores"))
-        values = scored.values(metric)
-        found += estimated([float(metric.average(values))], [values], trust)
+    found: dict[int, Estimate] = {}
+    for size in sorted({max(1, round(share * queries.n_queries)) for share in SHARES}):
+        with suppress(ConcordantError) if size < queries.n_queries else nullcontext():
+            fresh = fitted_to(model, rows, queries.rows(np.sort(order[:size])))
+            scored = replace(judged, scores=check_column(model_scores(fresh, X, judged.queries), "scores"))
+            values = scored.values(metric)
+            found[size] = estimated([float(metric.average(values))], [values], trust)[0]
     return Curve(
         name="fitted to parts of the training queries",
         x_name="training queries",
         y_name=f"{metric} on the judged queries",
-        x=tuple(map(float, sizes)),
-        y=tuple(one.value for one in found),
-        low=tuple(one.low for one in found),
-        high=tuple(one.high for one in found),
+        x=tuple(map(float, found)),
+        y=tuple(one.value for one in found.values()),
+        low=tuple(one.low for one in found.values()),
+        high=tuple(one.high for one in found.values()),
         log_x=True,
     )
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from concordant.evaluation.report.page import BLUE, ORANGE, base_layout, short
+from concordant.evaluation.report.page import base_layout, short
 from concordant.evaluation.report.pieces import Calibration, Curve, Distribution, Gains, Weights
+from concordant.evaluation.report.style import BLUE, ORANGE
 
 __all__ = [
     "calibration_figure",
@@ -114,7 +115,7 @@ def calibration_figure(one: Calibration) -> Figure:
     return {"data": [points], "layout": base_layout(HEIGHT, **axes)}
 
 
-def weights_figure(one: Weights) -> Figure:
+def weights_figure(one: Weights, axis: str) -> Figure:
     """Give a lying bar per feature, the largest on top."""
     places = list(range(len(one.names)))
     bars = {
@@ -133,9 +134,8 @@ def weights_figure(one: Weights) -> Figure:
         "showgrid": False,
         "zeroline": False,
     }
-    title = "weight times spread" if one.kind == "weights" else "importance"
     height = MARGIN + ROW * len(places) + 20
-    return {"data": [bars], "layout": base_layout(height, xaxis=titled(title), yaxis=yaxis)}
+    return {"data": [bars], "layout": base_layout(height, xaxis=titled(axis), yaxis=yaxis)}
 
 
 def titled(text: str) -> Figure:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
 from concordant.evaluation.report.page import table
 from concordant.evaluation.report.pieces import MetricRow, PresetRow
-from concordant.evaluation.report.section import Section, between, cell, number, p_value, plural
+from concordant.evaluation.report.section import Section, between, cell, number, p_value, plural, spoken
 
 if TYPE_CHECKING:
     from concordant.evaluation.report.document import Report
 
 __all__ = ["conventions_section", "judged_section", "metrics_section", "summary"]
+
+BRIEF = {
+    "proven": "leads to the best order",
+    "conditional": "to the best order, under a condition",
+    "refuted": "to a wrong order, on some labels",
+    "open": "nobody knows where it leads",
+}
 
 
 def summary(report: Report) -> str:
@@ -24,7 +32,40 @@ def summary(report: Report) -> str:
         f"{between(row.model)} on {plural(row.n_counted, 'query', 'queries')}; "
         f"{escape(judged.baseline)} {number(row.baseline.value)}."
     )
-    return f"<p>{text} {escape(verdict(row))}</p>"
+    return f'<p>{text} {escape(verdict(row))}</p>\n<div class="cards">{"".join(cards(report))}</div>'
+
+
+def cards(report: Report) -> Iterator[str]:
+    """Give what is read first: value, difference, queries won and lost, certificate."""
+    row, gains, known = report.metrics[0], report.gains, report.certificate
+    yield card(row.metric, number(row.model.value), spoken(row.model.low, row.model.high, 4))
+    apart, chance = row.difference, f"p {p_value(row.p_value)}"
+    ends = spoken(apart.low, apart.high, 4)
+    told = "-" if math.isnan(apart.value) else f"{apart.value:+.4f}"
+    below = ", ".join(filter(None, (ends, chance.replace(" ", "\N{NO-BREAK SPACE}"))))
+    yield card(f"against {report.judged.baseline}", told, below, tone(row))
+    if gains.n_queries:
+        counted = f"{gains.wins:,} better, {gains.ties:,} equal, {gains.losses:,} worse"
+        parts = {"won": gains.wins, "level": gains.ties, "lost": gains.losses}
+        drawn = (f'<i class="{kind}" style="flex-grow:{count}"></i>' for kind, count in parts.items())
+        bar = f'<div class="shares" aria-hidden="true">{"".join(drawn)}</div>'
+        yield f'<div class="card"><span>queries</span>{bar}<small>{counted}</small></div>'
+    if known is not None:
+        yield card("certificate", known.status, BRIEF[known.status], known.status)
+
+
+def card(label: str, value: str, below: str, kind: str = "") -> str:
+    """Give one number with its name and what goes with it."""
+    shown = f'<strong class="{escape(kind)}">{escape(value)}</strong>'
+    return f'<div class="card"><span>{escape(label)}</span>{shown}<small>{escape(below)}</small></div>'
+
+
+def tone(row: MetricRow) -> str:
+    """Give the class of a difference: good or bad where its interval leaves 0 out."""
+    low, high = row.difference.low, row.difference.high
+    if not (low > 0.0 or high < 0.0):
+        return ""
+    return "good" if (low > 0.0) == row.greater_is_better else "bad"
 
 
 def verdict(row: MetricRow) -> str:
@@ -72,7 +113,7 @@ def metrics_section(report: Report) -> Section:
             escape(row.metric) + ("" if row.greater_is_better else "<small>lower is better</small>"),
             cell(row.model),
             cell(row.baseline),
-            cell(row.difference, signed=True),
+            cell(row.difference, signed=True, kind=tone(row)),
             p_value(row.p_value),
             f"{row.n_counted:,}",
             f"{row.n_skipped:,}",
@@ -85,7 +126,7 @@ def metrics_section(report: Report) -> Section:
         "would give a difference as large (paired sign-flip test, not corrected for the number of metrics)."
     )
     body = table(
-        columns, rows, text=["metric"], wide=["queries", "left out"], caption="Metrics of model and baseline"
+        columns, rows, names=["metric"], wide=["queries", "left out"], caption="Metrics of model and baseline"
     )
     return Section("metrics", "Metrics", reading, body)
 
@@ -97,7 +138,11 @@ def conventions_section(report: Report) -> Section:
     rows = [preset_cells(row) for row in one.presets]
     columns = ("rules of", one.metric, "change", "what moves it")
     shown = table(
-        columns, rows, text=["rules of", "what moves it"], caption=f"{one.metric} by the rules of other tools"
+        columns,
+        rows,
+        names=["rules of"],
+        text=["what moves it"],
+        caption=f"{one.metric} by the rules of other tools",
     )
     reading = (
         f"Tools compute different numbers under one name; those of this page follow the convention "

@@ -15,12 +15,22 @@ if TYPE_CHECKING:
 
 __all__ = ["calibration_section", "certificate_section", "learning_section", "weights_section"]
 
+NO_FEATURES = "There are no features."
 MOST_ROWS = 20  # of the numbers of a curve
 FEATURES = {
     "weights": "Each weight times the spread of its feature within queries: how far the score moves as the "
     "feature moves by its spread. Features that go together share their weight.",
     "importances": "Share of each feature in what the trees gained by splitting on it: how much it was used, "
     "not which way.",
+    "foreign": "Importances as the model gives them; what they count depends on its library.",
+    "drops": "The model does not say. Here each feature is shuffled within its queries, once, on up to 100 "
+    "of them: what {metric} loses by that. Features that go together stand in for one another.",
+}
+AXES = {
+    "weights": "weight times spread",
+    "importances": "share in the gains",
+    "foreign": "importance",
+    "drops": "loss of {metric}",
 }
 
 
@@ -76,13 +86,14 @@ def certificate_section(report: Report) -> Section:
         return Section("certificate", "Certificate", reading, none(text))
     badge = f'<span class="status {escape(one.status)}">{escape(one.status)}</span>'
     parts = [
+        ("What is known", one.guaranteed),
         ("What is not promised", one.limits),
         ("How well it was fitted", one.fitted),
         ("From the loss to the metric", one.regret),
         ("Bound on the risk", bounded(one.risk, vacuous=one.vacuous)),
     ]
     body = "\n".join(f"<h3>{name}</h3>\n<p>{escape(text)}</p>" for name, text in parts if text)
-    return Section("certificate", "Certificate", reading, f"<p>{badge} {escape(one.guaranteed)}</p>\n{body}")
+    return Section("certificate", "Certificate", reading, f"<p>{badge} {escape(one.plain)}</p>\n{body}")
 
 
 def bounded(risk: str, *, vacuous: bool | None) -> str:
@@ -96,13 +107,13 @@ def bounded(risk: str, *, vacuous: bool | None) -> str:
 
 def weights_section(report: Report) -> Section:
     """Give weights or importances."""
-    one = report.weights
-    if one is None:
-        text = "The model does not say what its features count for."
-        return Section("weights", "Features", "What the features count for.", none(text))
+    one, metric = report.weights, report.conventions.metric
+    if not one.names:
+        return Section("weights", "Features", "What the features count for.", none(one.about or NO_FEATURES))
+    axis = AXES[one.kind].format(metric=metric)
     rows = [(escape(name), f"{value:.4g}") for name, value in zip(one.names, one.values, strict=True)]
-    shown, drawn = len(one.names), {"plot-weights": weights_figure(one)}
+    shown, drawn = len(one.names), {"plot-weights": weights_figure(one, axis)}
     body = f'<p class="dim">The {shown} largest of {one.n_features:,}.</p>' * (shown < one.n_features)
-    body += figure("plot-weights", f"Feature {one.kind}, largest first")
-    body += numbers(("feature", one.kind), rows, text=["feature"])
-    return Section("weights", "Features", FEATURES[one.kind], body, drawn)
+    body += figure("plot-weights", f"What features count for, the largest first: {axis}")
+    body += numbers(("feature", axis), rows, text=["feature"])
+    return Section("weights", "Features", FEATURES[one.kind].format(metric=metric), body, drawn)

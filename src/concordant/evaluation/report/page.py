@@ -1,4 +1,4 @@
-"""The shell of a page: style for light, dark and print, tables, plots; it asks for nothing else."""
+"""The shell of a page, its tables and plots; it asks for nothing else."""
 
 from __future__ import annotations
 
@@ -10,76 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["BLUE", "GREY", "ORANGE", "base_layout", "figure", "page", "short", "table"]
+from concordant.evaluation.report.style import FONT, GREY, STYLE
 
-BLUE, ORANGE = "#2b7bba", "#cc5f14"  # both are seen on white and on black
-GREY = "#808080"
-FONT = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
-
-STYLE = """
-:root { --text: #1c1c1c; --dim: #565656; --page: #ffffff; --line: #d9dbdf; --stripe: #f5f6f8;
-  --link: #1f5f94; --good: #176b35; --fair: #7a5200; --bad: #a3261c; --none: #565656; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e8e8e8; --dim: #a9adb3; --page: #16181c; --line: #3a3d42; --stripe: #1e2126;
-    --link: #7db8e8; --good: #6fcf8e; --fair: #e0b45c; --bad: #f28b82; --none: #a9adb3; }
-}
-@media print {
-  :root { --text: #000000; --dim: #444444; --page: #ffffff; --line: #cccccc; --stripe: #ffffff;
-    --link: #000000; --good: #176b35; --fair: #7a5200; --bad: #a3261c; --none: #444444; }
-}
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
-body { font: 16px/1.5 FONT; color: var(--text); background: var(--page);
-  max-width: 960px; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0.4rem 0 0.6rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.15rem; margin: 2.4rem 0 0.3rem; padding-top: 0.8rem; border-top: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 1.2rem 0 0.2rem; overflow-wrap: anywhere; }
-p { margin: 0.4rem 0; overflow-wrap: anywhere; }
-p.dim, figcaption, .note { color: var(--dim); font-size: 0.9rem; }
-a { color: var(--link); }
-ul { margin: 0.4rem 0; padding-left: 1.2rem; }
-nav ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; font-size: 0.9rem; }
-nav a { display: inline-block; padding: 0.15rem 0; }
-.scroll { overflow-x: auto; margin: 0.8rem 0; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.92rem; }
-caption { text-align: left; color: var(--dim); padding-bottom: 0.3rem; }
-th, td { padding: 0.3rem 0.6rem; text-align: right; white-space: nowrap; vertical-align: top; }
-tr { border-bottom: 1px solid var(--line); }
-th { color: var(--dim); font-weight: 600; }
-th.text, td.text { text-align: left; white-space: normal; min-width: 6.5rem; }
-td.text { overflow-wrap: anywhere; }
-tbody th { color: var(--text); }
-tbody tr:nth-child(even) { background: var(--stripe); }
-td small { display: block; color: var(--dim); font-size: 0.82rem; }
-figure { margin: 0.8rem 0 0; }
-.plot { overflow: hidden; }
-.plot text { fill: var(--text) !important; }
-.plot .gridlayer path, .plot .zerolinelayer path { stroke: var(--line) !important; }
-.plot .hoverlayer .hovertext path { fill: var(--page) !important; stroke: var(--dim) !important; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: 0.5rem 0; padding: 0 0.7rem; }
-summary { cursor: pointer; padding: 0.45rem 0; overflow-wrap: anywhere; }
-.status { display: inline-block; font-weight: 700; border: 2px solid currentColor; border-radius: 6px;
-  padding: 0 0.5rem; }
-.proven { color: var(--good); } .conditional { color: var(--fair); } .refuted { color: var(--bad); }
-.open { color: var(--none); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; margin: 0.6rem 0; }
-dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; }
-footer { margin-top: 2.5rem; padding-top: 0.6rem; border-top: 1px solid var(--line); }
-@media (max-width: 600px) {
-  body { padding: 0.7rem; }
-  th, td { padding: 0.25rem 0.35rem; font-size: 0.82rem; }
-  th.text, td.text { min-width: 4.5rem; }
-  td small { white-space: normal; max-width: 4.2rem; margin-left: auto; }
-  .wide { display: none; }
-}
-@media print {
-  body { max-width: none; font-size: 11px; padding: 0; }
-  nav, .plot .hoverlayer { display: none; }
-  .plot { zoom: 0.7; }
-  h2 { break-after: avoid; } figure, tr, details { break-inside: avoid; }
-  .scroll { overflow: visible; }
-}
-""".replace("FONT", FONT)
+__all__ = ["base_layout", "figure", "page", "short", "table"]
 
 # Colours of text and lines follow the style, so that a change of theme needs no script.
 SCRIPT = """
@@ -180,6 +113,7 @@ def table(
     rows: Iterable[Sequence[str]],
     *,
     text: Iterable[str] = (),
+    names: Iterable[str] = (),
     wide: Iterable[str] = (),
     caption: str = "",
 ) -> str:
@@ -193,13 +127,15 @@ def table(
         Cells.
     text
         Columns of words, which stand to the left and are broken; the others are numbers.
+    names
+        Columns of short names, which stand to the left and are not broken.
     wide
         Columns that small screens do without.
     caption
         What the table shows; plain text.
     """
-    words, large = set(text), set(wide)
-    kinds = [" ".join(["text"] * (one in words) + ["wide"] * (one in large)) for one in columns]
+    sets = {"text": set(text), "name": set(names), "wide": set(wide)}
+    kinds = [" ".join(kind for kind, members in sets.items() if one in members) for one in columns]
     shown = [f' class="{kind}"' if kind else "" for kind in kinds]
     head = "".join(
         f'<th scope="col"{kind}>{escape(one)}</th>' for one, kind in zip(columns, shown, strict=True)

@@ -183,6 +183,7 @@ class Certified:
     """What is guaranteed of the model, in words; `vacuous`: the bound says nothing (None: there is none)."""
 
     status: str
+    plain: str
     guaranteed: str
     limits: str
     fitted: str
@@ -193,12 +194,17 @@ class Certified:
 
 @dataclass(frozen=True)
 class Weights:
-    """What features count for, the largest first; `n_features` is how many there are in all."""
+    """What features count for, the largest first; `n_features` is how many there are in all.
+
+    `kind`: weights, importances (shares in the gains of trees), foreign (as another library counts them),
+    drops (what the headline loses where a feature is shuffled within queries), or none: `about` says why.
+    """
 
     kind: str
     names: tuple[str, ...]
     values: tuple[float, ...]
     n_features: int
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,7 +224,7 @@ class RankedRow:
 
 @dataclass(frozen=True)
 class WorstQuery:
-    """A query of low value, and the head of its ranking."""
+    """A query of low value, the head of its ranking, and up to five rows that belonged into it."""
 
     qid: str
     value: float

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from concordant.evaluation.report.figures import distribution_figure, gains_figure
 from concordant.evaluation.report.page import figure, table
-from concordant.evaluation.report.pieces import Counts, WorstQuery
+from concordant.evaluation.report.pieces import Counts, RankedRow, WorstQuery
+from concordant.evaluation.report.scored import thinned
 from concordant.evaluation.report.section import Section, none, number, numbers, plural
 
 if TYPE_CHECKING:
     from concordant.evaluation.report.document import Report
 
 __all__ = ["counts_section", "distribution_section", "gains_section", "worst_section"]
+
+MOST_ROWS = 21  # of the numbers of gains
 
 
 def distribution_section(report: Report) -> Section:
@@ -56,8 +59,8 @@ def gains_section(report: Report) -> Section:
     shown = len(one.differences)
     if shown < one.n_queries:
         counted += f'<p class="dim">Drawn are {shown:,} of them, evenly spaced in this order.</p>'
-    ends = [0, *[round(share * (shown - 1)) for share in (0.25, 0.5, 0.75)], shown - 1]
-    rows = [(escape(one.qid[i]), f"{one.differences[i]:+.4f}") for i in dict.fromkeys(ends)]
+    listed = thinned(shown, MOST_ROWS)
+    rows = [(escape(one.qid[i]), f"{one.differences[i]:+.4f}") for i in listed]
     label = f"Gain in {one.metric} over {baseline}, query by query: {one.wins} gains, {one.losses} losses"
     body = counted + figure("plot-gains", label) + numbers(("query", "gain"), rows, text=["query"])
     return Section("gains", "Gains and losses", reading, body, {"plot-gains": gains_figure(one)})
@@ -67,9 +70,9 @@ def worst_section(report: Report) -> Section:
     """Give the worst queries with the heads of their rankings."""
     metric = report.conventions.metric
     reading = (
-        f"The queries on which the model does worst by {metric}, and the first rows of each as it ranks "
-        "them: look for relevant rows that stand low, and for labels that seem wrong. Rows of equal score "
-        "stand in the order of the input."
+        f"The queries on which the model does worst by {metric}: the first rows of each as it ranks them, "
+        "and below them the rows of higher grade that it missed. Look for what these have in common, and for "
+        "labels that seem wrong. Rows of equal score stand in the order of the input."
     )
     if not report.worst:
         return Section("worst", "Worst queries", reading, none("The metric is defined on no query."))
@@ -81,25 +84,23 @@ def worst_html(one: WorstQuery, *, opened: bool) -> str:
     """Give one query, to be opened."""
     compared = any(row.baseline_place is not None for row in one.rows)
     columns = ["place", "document", "grade", "score", *["baseline"] * compared]
-    rows = [
-        [
-            f"{row.place:,}",
-            escape(row.docid),
-            f"{row.grade:g}",
-            "not ranked" if math.isinf(row.score) else f"{row.score:.4g}{' (tied)' * row.tied}",
-            *[str(row.baseline_place)] * compared,
-        ]
-        for row in one.rows
-    ]
-    shown = (
-        f"first {len(one.rows)} of {one.n_rows:,} rows"
-        if len(one.rows) < one.n_rows
-        else plural(one.n_rows, "row", "rows")
-    )
+    head = sum(row.place == place for place, row in enumerate(one.rows, start=1))
+    shown = plural(one.n_rows, "row", "rows")
+    if head < one.n_rows:
+        below = len(one.rows) - head
+        shown = f"first {head} of {one.n_rows:,} rows" + f", and {below} of higher grade below" * (below > 0)
     title = f"query {escape(one.qid)}: {number(one.value)}, baseline {number(one.baseline)} ({shown})"
     caption = f"Ranking of query {one.qid}" + "; baseline: its place there" * compared
-    inner = table(columns, rows, text=["document"], caption=caption)
+    cells = [ranked_cells(row, compared=compared) for row in one.rows]
+    inner = table(columns, cells, text=["document"], caption=caption)
     return f"<details{' open' * opened}><summary>{title}</summary>\n{inner}</details>"
+
+
+def ranked_cells(row: RankedRow, *, compared: bool) -> list[str]:
+    """Give a line of a ranking."""
+    score = "not ranked" if math.isinf(row.score) else f"{row.score:.4g}{' (tied)' * row.tied}"
+    grade = f"<strong>{row.grade:g}</strong>" if row.grade > 0.0 else f"{row.grade:g}"
+    return [f"{row.place:,}", escape(row.docid), grade, score, *[str(row.baseline_place)] * compared]
 
 
 def counts_section(one: Counts, metric: str) -> Section:

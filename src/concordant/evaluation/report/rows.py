@@ -17,6 +17,7 @@ __all__ = ["calibration", "counts", "worst"]
 N_BINS = 10
 N_WORST = 10
 N_ROWS = 10
+N_MISSED = 5
 
 
 def calibration(one: Scored, confidence: float) -> Calibration:
@@ -77,7 +78,7 @@ def worst_query(q: int, one: Measured, model: Scored, baseline: Scored | None) -
     places = positions(scores)
     others = None if baseline is None else positions(baseline.scores[rows])
     names = rows.tolist() if model.docid is None else model.docid[rows].tolist()
-    head = np.argsort(places)[:N_ROWS]
+    shown = with_missed(np.argsort(places), model.y[rows])
     tied = repeated(scores)
     ranked = [
         RankedRow(
@@ -88,10 +89,18 @@ def worst_query(q: int, one: Measured, model: Scored, baseline: Scored | None) -
             tied=bool(tied[i]),
             baseline_place=None if others is None else int(others[i]),
         )
-        for i in head
+        for i in shown
     ]
     qid = str(model.queries.ids[q].item() if hasattr(model.queries.ids[q], "item") else model.queries.ids[q])
     return WorstQuery(qid, float(one.model[q]), float(one.baseline[q]), len(rows), tuple(ranked))
+
+
+def with_missed(order: IntArray, grades: FloatArray) -> IntArray:
+    """Give the head of an order, and from below it the best rows whose grade is above the head's least."""
+    head, rest = order[:N_ROWS], order[N_ROWS:]
+    missed = rest[grades[rest] > grades[head].min(initial=np.inf)]
+    best = missed[np.argsort(-grades[missed], kind="stable")[:N_MISSED]]
+    return np.concatenate((head, rest[np.isin(rest, best)]))
 
 
 def repeated(scores: FloatArray) -> BoolArray:

@@ -44,10 +44,11 @@ def none(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def cell(one: Estimate, *, signed: bool = False) -> str:
-    """Give a value, its interval below it."""
+def cell(one: Estimate, *, signed: bool = False, kind: str = "") -> str:
+    """Give a value, its interval below it; `kind` is a class of the style."""
     value = "-" if math.isnan(one.value) else f"{one.value:+.4f}" if signed else f"{one.value:.4f}"
-    ends = spoken(one.low, one.high, 4)
+    value = f'<span class="{kind}">{value}</span>' if kind else value
+    ends = spoken(one.low, one.high, 4).replace(" to", "&nbsp;to")  # of two lines, no third
     return f"{value}<small>{ends}</small>" if ends else value
 
 

@@ -1,4 +1,4 @@
-"""A convention in words: what each field says of the metrics that read it."""
+"""In words: what each field of a convention says of the metrics that read it, and what is guaranteed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from concordant.metrics.convention import Convention, written
 from concordant.metrics.metric import Metric
 
-__all__ = ["convention_words", "order_of_ties"]
+__all__ = ["PLAIN", "convention_words", "order_of_ties"]
 
 EVERY = ("ties", "empty")
 READS: Mapping[str, tuple[str, ...]] = {  # fields, by metric; others read all
@@ -50,6 +50,15 @@ WORDS: Mapping[tuple[str, object], str] = {
     ("max_grade", "data"): "ERR takes the highest grade of the data for the highest there is.",
     ("max_grade", "probability"): "ERR takes a grade for the probability to stop there.",
     ("short_list", "zero"): "NDCG@k of a list shorter than k is 0.",
+}
+PLAIN: Mapping[str, str] = {  # what the status of a certificate means
+    "proven": "With enough queries, and features that can express it, this loss leads to the best order for "
+    "{metric}, whatever the labels are like.",
+    "conditional": "Under a condition on the labels this loss leads to the best order for {metric}; beyond "
+    "it nobody knows.",
+    "refuted": "There are labels on which this loss leads to a wrong order for {metric}, however many "
+    "queries it learns from.",
+    "open": "Nobody knows whether this loss leads to the best order for {metric}.",
 }
 ORDERS: Mapping[str, str] = {
     "expected": "the mean over all orders of a query's rows: what chance would give",
