@@ -5,6 +5,7 @@ import json
 import zipfile
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -12,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+import old_model_files
 from concordant import Comparer, synthetic
 from concordant.comparer.recipe import Recipe
 from concordant.exceptions import ModelFileError
-from concordant.persistence import load, save
-from concordant.persistence.files import digest, zipped
+from concordant.persistence import describe, load, save
+from concordant.persistence.archive import canonical, digest, zipped
 from concordant.persistence.kinds import IDS, REAL, WHOLE, array
-from concordant.persistence.registry import LEARNED, MODELS, PARTS
+from concordant.persistence.parts import PARTS
+from concordant.persistence.registry import LEARNED, MODELS
 from concordant.persistence.values import UnreadableError
 from concordant.ratings import BradleyTerry, Davidson, Elo, Glicko, RaoKupper
 
@@ -165,13 +168,31 @@ def test_compressed_by_suffix(tmp_path):
         load(tmp_path / "cut.gz")
 
 
+def test_files_of_the_first_schema_still_load(tmp_path):
+    games = synthetic.comparisons(n=12, norm="l2", tie_share=0.4, seed=1)
+    (tmp_path / "comparer").write_bytes(old_model_files.COMPARER)
+    (tmp_path / "elo").write_bytes(old_model_files.ELO)
+    comparer, elo = load(tmp_path / "comparer"), load(tmp_path / "elo")
+    np.testing.assert_allclose(comparer.decision_function(games.pairs[:3]), old_model_files.DECISIONS, 1e-12)
+    assert comparer.feature_names_in_.tolist() == ["a", "b"]
+    assert elo.ratings_.tolist() == old_model_files.RATINGS
+    assert describe(tmp_path / "elo")["schema"] == 1
+    save(elo, tmp_path / "anew")
+    assert describe(tmp_path / "anew")["schema"] == 2
+    damaged = bytearray(old_model_files.ELO)
+    damaged[300] ^= 1
+    (tmp_path / "damaged").write_bytes(damaged)
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "damaged")
+
+
 # --- what is refused
 
 
 def test_what_cannot_be_saved(tmp_path):
     path = tmp_path / "model.cmp"
     function = Comparer(lambda a, b: a @ b.T, calibration=0).fit(GAMES.pairs, GAMES.y)
-    with pytest.raises(ModelFileError, match=r"kernel is a function.*\nHint: use a kernel of the library"):
+    with pytest.raises(ModelFileError, match=r"kernel is a function.*\nHint: use what the library has by"):
         save(function, path)
     with pytest.raises(NotFittedError):
         save(Comparer(), path)
@@ -184,7 +205,7 @@ def test_what_cannot_be_saved(tmp_path):
             save(other, path)
     odd = Comparer(random_state=0).fit(GAMES.pairs, GAMES.y)
     odd.machine_ = (1, 2)
-    with pytest.raises(ModelFileError, match="machine_ is a tuple"):
+    with pytest.raises(ModelFileError, match=r"machine_ is not Machine\).\nHint: .* fit it again"):
         save(odd, path)
     assert not path.exists()
     assert list(tmp_path.iterdir()) == []
@@ -240,7 +261,11 @@ def unzipped(contents):
 
 def rewritten(tmp_path, manifest, files):
     """A file whose checksums are right, whatever it says."""
-    manifest["arrays"] = {name: digest(contents) for name, contents in files.items()}
+    manifest["arrays"] = {
+        name: {"sha256": digest(contents), "bytes": len(contents)} for name, contents in files.items()
+    }
+    manifest.pop("checksum", None)
+    manifest["checksum"] = digest(canonical(manifest))
     (tmp_path / "changed").write_bytes(zipped({"manifest.json": json.dumps(manifest).encode(), **files}))
     return tmp_path / "changed"
 
@@ -259,7 +284,7 @@ def test_rewriting_alone_changes_nothing(written, tmp_path):
 def test_the_manifest_is_readable(written):
     manifest, files = unzipped(written["kernel"])
     assert manifest["format"] == "concordant model"
-    assert (manifest["schema"], manifest["class"]) == (1, "Comparer")
+    assert (manifest["schema"], manifest["class"]) == (2, "Comparer")
     assert manifest["parameters"]["kernel"] == "rbf"
     assert set(manifest["arrays"]) == set(files) >= {"machine_.scorer.items.npy"}
     assert np.load(io.BytesIO(files["scaling_.mean.npy"])).shape == (2,)
@@ -267,7 +292,7 @@ def test_the_manifest_is_readable(written):
 
 CHANGES = {
     "format": lambda m, _: m.update(format="something"),
-    "future": lambda m, _: m.update(schema=2, library="9.0"),
+    "future": lambda m, _: m.update(schema=3, library="9.0"),
     "no version": lambda m, _: m.update(schema="1"),
     "class": lambda m, _: m.update({"class": "os.system"}),
     "a part as class": lambda m, _: m.update({"class": "Machine"}),
@@ -327,7 +352,7 @@ def test_messages_name_what_was_seen(written, tmp_path):
             load(rewritten(tmp_path, manifest, files))
         return str(caught.value)
 
-    assert "written by concordant 9.0, in format 2" in message("future")
+    assert "written by concordant 9.0, in format 3" in message("future")
     assert "upgrade" in message("future")
     other = message("parameter of another version")
     assert "written by concordant 9.0, with 'mood'; this is" in other
@@ -453,9 +478,9 @@ def test_no_manifest_brings_another_error(data, written, tmp_path_factory):
 
 
 def test_every_field_is_listed():
-    for made, kinds in PARTS.values():
-        assert sorted(kinds) == sorted(field.name for field in fields(made) if field.init), made
-    assert PARTS["Recipe"][0] is Recipe
+    for part in PARTS.values():
+        assert sorted(part.fields) == sorted(signature(part.made).parameters), part.of
+    assert PARTS["Recipe"].of is Recipe
 
 
 @pytest.mark.parametrize("model", [*COMPARERS.values(), *RATINGS.values()])

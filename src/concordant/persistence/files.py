@@ -1,68 +1,53 @@
-"""save and load: one zip with `manifest.json` and an .npy file per array, each with its checksum."""
+"""save and load: one zip with `manifest.json` and a file per array, each with its checksum."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import lzma
-import struct
-import tokenize
-import zipfile
-import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from concordant.exceptions import ConcordantError, ModelFileError
-from concordant.persistence.registry import LEARNED, MODELS
-from concordant.persistence.values import Packer, Reader, UnreadableError
-from concordant.supervision.readers.text import PathLike, open_binary, write_atomically
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["load", "save"]
-
-FORMAT, SCHEMA, MANIFEST = "concordant model", 1, "manifest.json"
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # equal models give equal files
-DAMAGED = (  # what zipfile, zlib, json and numpy raise on bytes that are not theirs
-    lzma.LZMAError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,  # RecursionError and NotImplementedError too
-    SyntaxError,
-    TypeError,
-    ValueError,
+from concordant.exceptions import ConcordantError, MissingExtraError, ModelFileError
+from concordant.persistence.archive import MAX_BYTES, everything, named_errors, said, unpacked, zipped
+from concordant.persistence.kinds import SCALAR
+from concordant.persistence.manifest import (
+    check_saveable,
+    checked_manifest,
+    content_digest,
+    files_of,
+    readable,
 )
+from concordant.persistence.registry import LEARNED, MODELS
+from concordant.persistence.values import Reader, UnreadableError
+from concordant.supervision.readers.text import PathLike, write_atomically
+
+__all__ = ["describe", "digest_of", "load", "save"]
+
+TOLD = ("class", "library", "schema", "versions", "feature_names", "metric", "convention", "certificate")
 
 
 def save(model: Any, path: PathLike) -> None:
     """Write a fitted model to a file; whole, or not at all. `load` gives it back.
 
-    The file is a zip of `manifest.json` (format, version, class, parameters, fitted numbers, and the SHA-256
-    of each array) and the arrays as .npy. It holds data only. Names of features are kept where the model has
-    `feature_names_in_`. Equal models give equal files.
+    The file is a zip of `manifest.json` (format, version, class, parameters, names of features, metric and
+    its convention, certificate, fitted numbers, the SHA-256 of each file and of itself), the arrays as .npy,
+    and boosted trees in their library's own format. It holds data only, and is read back before it takes its
+    place. Equal models give equal files.
+
+    Of the parameters, `callback` and `checkpoint` come back as None and `verbose` as 0.
 
     Parameters
     ----------
     model
-        A fitted `Comparer`, or a model of `concordant.ratings`.
+        A fitted estimator: a ranker, a `Comparer`, or a model of `concordant.ratings`.
     path
-        Where to.
+        Where to; a suffix such as .gz compresses it.
 
     Raises
     ------
     ModelFileError
-        If the model is of another class, or has a function as its kernel: functions are not data.
+        If the model is of another class, or has a function among its parameters: functions are not data.
 
     Examples
     --------
@@ -75,151 +60,136 @@ def save(model: Any, path: PathLike) -> None:
     >>> again.update(["cat"], ["ann"], [-1]).ratings_.round(1).tolist()
     [1499.2, 1484.7, 1516.0]
     """
-    name = type(model).__name__
-    if name not in MODELS or MODELS[name].made is not type(model):
-        raise ModelFileError(path, f"no file can hold a {name}", f"those it can are {', '.join(MODELS)}.")
+    check_saveable(model, path)
     check_is_fitted(model)
-    packer = Packer(path)
-    given = vars(model)
-    parameters = given.get(LEARNED, model.get_params(deep=False))
-    manifest = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "library": version(),
-        "class": name,
-        "parameters": {key: packer.packed(value, key) for key, value in parameters.items()},
-        "feature_names": [str(one) for one in given["feature_names_in_"]]
-        if "feature_names_in_" in given
-        else None,
-        "fitted": {key: packer.packed(given[key], key) for key in MODELS[name].fitted if key in given},
-        "arrays": {key: digest(contents) for key, contents in packer.files.items()},
-    }
-    text = json.dumps(manifest, indent=1, allow_nan=False).encode()
+    files = files_of(model, path)
+    check_readable(files, path)
+    contents = zipped(files)
     with write_atomically(path) as stream:
-        stream.write(zipped({MANIFEST: text, **packer.files}))
+        stream.write(contents)
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
     """Give the model of a file by `save`; it predicts the same, to the last bit.
 
     Nothing that the file says is run: classes are those of a fixed list, arrays are read without pickle, and
     every part is checked before it is used. Checksums find damage, not intent: whoever can write the file can
-    change the model.
+    change the model. Boosted trees are parsed by their own library, after their checksum was compared.
 
     Parameters
     ----------
     path
         The file.
+    max_bytes
+        Refuse a file whose contents, unpacked, are more than that.
 
     Raises
     ------
     ModelFileError
-        If it is damaged, of a newer version, or no model at all.
+        If it is damaged, of a newer version, too large, or no model at all.
+    MissingExtraError
+        If it holds trees or a network of a library that is not installed.
     """
-    contents = everything(path)
+    contents = everything(path, max_bytes)
+    with named_errors(path, contents):
+        return read_model(unpacked(contents, max_bytes))
+
+
+def describe(path: PathLike, *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """Say what a model file holds, without making the model: plain values, as JSON has them.
+
+    Keys: class, library (the version of concordant that wrote it), schema, versions (of other libraries),
+    parameters, feature_names, metric, convention (field by field), certificate (as it was when written) and
+    digest. What the model has none of is None.
+
+    Parameters
+    ----------
+    path, max_bytes
+        As for `load`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from concordant.ratings import Elo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Elo().fit(["ann", "bob"], ["bob", "cat"], [-1, 0]), folder + "/games.cmp")
+    ...     told = describe(folder + "/games.cmp")
+    >>> told["class"], told["parameters"]["k"]
+    ('Elo', 32.0)
+    """
+    contents = everything(path, max_bytes)
+    with named_errors(path, contents):
+        files = unpacked(contents, max_bytes)
+        manifest, reader = checked_manifest(files), Reader(files, native=False)
+        parameters = {
+            key: readable(reader.value(value, key)) for key, value in manifest["parameters"].items()
+        }
+        told = {name: manifest.get(name) for name in TOLD}
+        return {**told, "parameters": parameters, "digest": content_digest(manifest)}
+
+
+def digest_of(path: PathLike, *, max_bytes: int = MAX_BYTES) -> str:
+    """Give a SHA-256 of the model in a file: of its class, its parameters and all that was fitted.
+
+    Two files have the same one where they hold the same model, to the last bit; versions of libraries are not
+    part of it (but trees are kept as their library writes them, which may name its own version).
+
+    Parameters
+    ----------
+    path, max_bytes
+        As for `load`.
+    """
+    contents = everything(path, max_bytes)
+    with named_errors(path, contents):
+        return content_digest(checked_manifest(unpacked(contents, max_bytes)))
+
+
+def check_readable(files: Mapping[str, bytes], path: PathLike) -> None:
+    """Refuse to write what could not be read."""
     try:
-        with zipfile.ZipFile(io.BytesIO(contents)) as archive:
-            return read_model(archive)
-    except UnreadableError as error:
-        raise ModelFileError(path, str(error), error.hint) from error
-    except DAMAGED as error:
-        if not contents.startswith(b"PK"):
-            hint = "model files are written by concordant.save or `concordant compare fit --output`."
-            raise ModelFileError(path, "this is no model file", hint) from error
-        told = str(error).partition("\n")[0] or type(error).__name__
-        hint = "it is damaged or incomplete: copy or write it again."
-        raise ModelFileError(path, f"the model cannot be read ({told})", hint) from error
+        read_model(files)
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        hint = "parameters or parts of the model were changed after fit: fit it again."
+        raise ModelFileError(path, f"the model could not be read back ({said(error)})", hint) from error
 
 
-def version() -> str:
-    """Give the library's version."""
-    import concordant
-
-    return str(concordant.__version__)
-
-
-def digest(contents: bytes) -> str:
-    """Give the SHA-256."""
-    return hashlib.sha256(contents).hexdigest()
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Give a zip of these files."""
-    result = io.BytesIO()
-    with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, contents in files.items():
-            archive.writestr(zipfile.ZipInfo(name, LONG_AGO), contents, zipfile.ZIP_DEFLATED)
-    return result.getvalue()
-
-
-def everything(path: PathLike) -> bytes:
-    """Give the bytes of the file."""
-    try:
-        with open_binary(path) as stream:
-            return stream.read()
-    except (EOFError, zlib.error, OSError) as error:
-        if getattr(error, "filename", None) is not None:  # not there, or not to be read: says so itself
-            raise
-        raise ModelFileError(
-            path, f"it cannot be decompressed ({error})", "copy or write it again."
-        ) from error
-
-
-def read_model(archive: zipfile.ZipFile) -> Any:
+def read_model(files: Mapping[str, bytes]) -> Any:
     """Give the model, every part of it checked."""
-    manifest = json.loads(archive.read(MANIFEST))
-    check_manifest(manifest)
-    known = MODELS[manifest["class"]]
-    reader = Reader(archive, manifest["arrays"])
-    check_parameters(manifest)
-    parameters = {key: reader.scalar(value, key) for key, value in manifest["parameters"].items()}
+    manifest = checked_manifest(files)
+    known, reader = MODELS[manifest["class"]], Reader(files)
+    parameters = {
+        key: reader.checked(value, known.parameters.get(key, SCALAR), f"the parameter {key}")
+        for key, value in manifest["parameters"].items()
+    }
     model = known.made(**parameters)
     required = known.fitted.keys() - known.optional
     if not required <= manifest["fitted"].keys() <= known.fitted.keys():
         raise UnreadableError(f"its parts are not those of a {manifest['class']}")
     for name, value in manifest["fitted"].items():
         setattr(model, name, reader.checked(value, known.fitted[name], name))
+    for name, found in known.derived.items():
+        setattr(model, name, found(model))
     if known.remembers:
         setattr(model, LEARNED, parameters)
-    try:
-        problem = known.problem(model)
-    except ConcordantError as error:
-        problem = str(error).partition("\n")[0].removesuffix(".")
-    if problem:
-        raise UnreadableError(f"its parts do not fit together: {problem}")
+    check_together(model, known.problem)
     give_names(model, manifest["feature_names"])
     return model
 
 
-def check_manifest(manifest: Any) -> None:
-    """Refuse what is not ours, and what is newer."""
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UnreadableError("this is no model file of concordant")
-    if type(manifest.get("schema")) is not int or manifest["schema"] < 1:
-        raise UnreadableError("its version is unreadable")
-    if manifest["schema"] > SCHEMA:
-        problem = f"it was written by concordant {manifest.get('library')}, in format {manifest['schema']}"
-        raise UnreadableError(f"{problem}; this is {version()}, which knows {SCHEMA}", "upgrade concordant.")
-    if manifest["class"] not in MODELS:
-        raise UnreadableError(
-            f"it holds a {manifest['class']!r}, which is no model", f"known: {', '.join(MODELS)}."
-        )
-
-
-def check_parameters(manifest: dict[str, Any]) -> None:
-    """Refuse parameters that the class does not have: another version may."""
-    name = manifest["class"]
-    unknown = sorted(manifest["parameters"].keys() - MODELS[name].made().get_params(deep=False).keys())
-    if unknown:
-        told = f"it was written by concordant {manifest.get('library')}, with {', '.join(map(repr, unknown))}"
-        problem = f"{told}; this is {version()}, whose {name} has no such parameter"
-        raise UnreadableError(problem, "read it by the version that wrote it.")
+def check_together(model: Any, problem: Any) -> None:
+    """Refuse parts that do not fit together."""
+    try:
+        found = problem(model)
+    except ConcordantError as error:
+        found = said(error)
+    if found:
+        raise UnreadableError(f"its parts do not fit together: {found}")
 
 
 def give_names(model: Any, names: Any) -> None:
     """Set the names of features, where the file has them."""
-    import numpy as np
-
     if names is None:
         return
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):

@@ -8,7 +8,26 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FLAG", "IDS", "REAL", "TEXT", "WHOLE", "Kind", "array", "by_name", "many", "maybe", "part"]
+__all__ = [
+    "BYTES",
+    "FLAG",
+    "IDS",
+    "NUMBERED",
+    "PLAIN",
+    "REAL",
+    "SCALAR",
+    "TEXT",
+    "WHOLE",
+    "Kind",
+    "array",
+    "by_name",
+    "either",
+    "many",
+    "maybe",
+    "one_of",
+    "part",
+    "several",
+]
 
 
 @dataclass(frozen=True)
@@ -33,9 +52,36 @@ FLAG = Kind("true or false", lambda value: type(value) is bool)
 TEXT = Kind("text", lambda value: type(value) is str)
 WHOLE = Kind("a whole number >= 0", lambda value: type(value) is int and 0 <= value < LARGEST)
 REAL = Kind("a number", lambda value: type(value) is float or (type(value) is int and abs(value) < LARGEST))
+BYTES = Kind("bytes", lambda value: type(value) is bytes)
+SCALAR = Kind(
+    "a number, text, true, false or null",
+    lambda value: value is None or type(value) in (bool, int, float, str),
+)
 IDS = Kind(
     "a list of ids",
     lambda value: isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biufUSMm",
+)
+
+
+def is_plain(value: Any) -> bool:
+    """Tell numbers, text, true, false and null, in arrays, lists, tuples and dictionaries, from the rest."""
+    if isinstance(value, (list, tuple)):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(map(SCALAR.fits, value)) and all(map(is_plain, value.values()))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biufU"
+    return SCALAR.fits(value)
+
+
+PLAIN = Kind("plain values", is_plain)
+NUMBERED = Kind(
+    "a list of plain values for some features",
+    lambda value: (
+        isinstance(value, dict)
+        and all(map(WHOLE.fits, value))
+        and all(isinstance(one, list) and all(map(SCALAR.fits, one)) for one in value.values())
+    ),
 )
 
 
@@ -79,3 +125,28 @@ def by_name(kind: Kind) -> Kind:
         return isinstance(value, dict) and all(map(kind.fits, value.values()))
 
     return Kind(f"values by name: each {kind.what}", fits)
+
+
+def several(kind: Kind) -> Kind:
+    """Give the tuples of such values."""
+
+    def fits(value: Any) -> bool:
+        return isinstance(value, tuple) and all(map(kind.fits, value))
+
+    return Kind(f"a tuple: each {kind.what}", fits)
+
+
+def either(*kinds: Kind) -> Kind:
+    """Give what is of one of these kinds."""
+    return Kind(
+        " or ".join(kind.what for kind in kinds), lambda value: any(kind.fits(value) for kind in kinds)
+    )
+
+
+def one_of(*values: Any) -> Kind:
+    """Give these values, and no others of another type."""
+
+    def fits(value: Any) -> bool:
+        return any(type(value) is type(one) and value == one for one in values)
+
+    return Kind(f"one of {', '.join(map(repr, values))}", fits)
