@@ -174,20 +174,28 @@ def _read_arrow(path: PathLike, ids: Iterable[str]) -> Any:
 
     try:
         return FORMATS[inner.suffix](path, ids)
-    except (ArrowException, UnicodeDecodeError) as error:
+    except (ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and (error.errno is not None or "decompressed" in str(error)):
+            raise  # not there, not to be read, not that compression: says so itself
         raise ConcordantError(f"{path}: cannot be read as {inner.suffix}: {error}") from error
 
 
 def _read_parquet(path: PathLike, _ids: Iterable[str]) -> Any:
     from pyarrow.parquet import read_table as read
 
-    return read(Path(path))
+    return _validated(read(Path(path)))
 
 
 def _read_feather(path: PathLike, _ids: Iterable[str]) -> Any:
     from pyarrow.feather import read_table as read
 
-    return read(Path(path))
+    return _validated(read(Path(path)))
+
+
+def _validated(table: Any) -> Any:
+    """The table, if nothing in it points outside of it, as in a damaged file."""
+    table.validate(full=True)
+    return table
 
 
 def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
