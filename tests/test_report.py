@@ -470,11 +470,12 @@ def test_a_history_that_is_handed_over_is_drawn(toy, rows):
         ([2, 2, 2, 2], [1, 2, 3, 4], [1, 1, 2, 2]),
         ([1, 0, 2, 0], [-np.inf] * 4, [1, 1, 2, 2]),
         ([1, 0, 2, 0], [1e308, -1e308, 1e-308, 0], [1, 1, 2, 2]),
+        ([1, 0, 2, 0], [1e308, 1e308, 1e308, 0], [1, 1, 2, 2]),
         ([1, 0, 2, 0], [1e300, 1e300, 1.0, np.nextafter(1.0, 2.0)], [1, 1, 2, 2]),
         ([1.5, 0.25, 2, 4], [1, 2, 3, 4], ["b", "a", "b", "a"]),
     ],
     ids=["one query", "one row", "one irrelevant row", "all ties", "all empty", "all grades equal",
-         "nothing ranked", "huge scores", "huge ties", "broken grades, mixed ids"],
+         "nothing ranked", "huge scores", "a huge tie", "huge ties", "broken grades, mixed ids"],
 )  # fmt: skip
 def test_nasty_little_data_has_a_whole_report(y, scores, qid):
     check_whole(cc.report(scores, None, y, qid=qid))

@@ -24,9 +24,27 @@ FLAGS = (
     "--hide-scrollbars",
     "--force-device-scale-factor=1",
 )
+SMALLEST = 11.0  # pixels of text
 SHOTS = "CONCORDANT_SCREENSHOTS"  # a folder: the pages are photographed there
 
 PROBE = """
+const ground = function (one) {
+  for (; one; one = one.parentElement) {
+    const colour = getComputedStyle(one).backgroundColor;
+    if (!/^rgba\\(.*, 0\\)$/.test(colour)) { return colour; }
+  }
+  return "rgb(255, 255, 255)";
+};
+const seen = (one) => one.getClientRects().length > 0 && one.textContent.trim() !== "";
+const words = "h1, h2, h3, p, li, td, th, small, strong, dd, dt, a, summary, caption, .status, span";
+const written = [...document.querySelectorAll(words)].filter(seen).map(function (one) {
+  const style = getComputedStyle(one);
+  return [style.color, ground(one), parseFloat(style.fontSize)];
+});
+const drawn = [...document.querySelectorAll(".plot text")].filter(seen).map(function (one) {
+  const style = getComputedStyle(one);
+  return [style.fill, ground(one.closest(".plot")), parseFloat(style.fontSize)];
+});
 const plots = [...document.querySelectorAll(".plot")].map(function (plot) {
   const marks = plot.querySelectorAll(".trace path, .trace .point, .points path, .bars path, .lines path");
   const drawn = [...marks].filter(function (mark) {
@@ -37,18 +55,15 @@ const plots = [...document.querySelectorAll(".plot")].map(function (plot) {
 });
 const wide = [...document.querySelectorAll("body *")].filter(function (one) {
   return !one.closest(".scroll") && !one.closest(".plot") && !one.closest("script")
-    && one.getBoundingClientRect().right > window.innerWidth + 1;
+    && one.getBoundingClientRect().right > screen.width + 1;
 }).map((one) => one.tagName.toLowerCase() + "." + one.className);
 return {
   plots: plots,
   wide: wide.slice(0, 5),
   width: document.documentElement.scrollWidth,
-  screen: window.innerWidth,
-  text: getComputedStyle(document.body).color,
+  screen: screen.width,
   page: getComputedStyle(document.body).backgroundColor,
-  dims: [...document.querySelectorAll("p, td, th, dd, dt, a, summary, .status, figcaption")].map(
-    (one) => getComputedStyle(one).color),
-  labels: [...document.querySelectorAll(".plot text")].map((one) => getComputedStyle(one).fill),
+  texts: [...new Set([...written, ...drawn].map(JSON.stringify))].map(JSON.parse),
   fetched: performance.getEntriesByType("resource").map((one) => one.name),
   tables: [...document.querySelectorAll("table")].filter((one) => !one.closest(".scroll")).length,
   lang: document.documentElement.lang,
@@ -84,13 +99,22 @@ def browser():
 
 def show(driver, path, screen, scheme):
     """Open a file as this screen has it."""
-    width, height, mobile = SCREENS[screen]
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    resize(driver, *SCREENS[screen])
     feature = {"name": "prefers-color-scheme", "value": scheme}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    driver.execute_cdp_cmd("Network.enable", {})
+    offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+    driver.get("about:blank")
     driver.get_log("browser")  # what the page before said
     driver.get(Path(path).resolve().as_uri())
+
+
+def resize(driver, width, height, mobile):
+    """Make the screen so large; a phone's page may be wider than its screen, a window's may not."""
+    metrics = {"width": width, "height": height, "screenWidth": width, "screenHeight": height}
+    metrics |= {"deviceScaleFactor": 1, "mobile": mobile}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 def problems(driver, scheme):
@@ -114,13 +138,14 @@ def problems(driver, scheme):
 
 def colour_problems(seen, scheme):
     """Text that cannot be read, and a page that is not as dark or light as asked."""
-    ground = luminance(seen["page"])
-    if (scheme == "dark") != (ground < 0.05):
+    if (scheme == "dark") != (luminance(seen["page"]) < 0.05):
         yield f"background {seen['page']} is not {scheme}"
-    for colour in sorted({seen["text"], *seen["dims"], *seen["labels"]}):
-        ratio = contrast(luminance(colour), ground)
+    for colour, ground, size in seen["texts"]:
+        ratio = contrast(luminance(colour), luminance(ground))
         if ratio < 4.5:
-            yield f"text {colour} has contrast {ratio:.1f} with {seen['page']}"
+            yield f"text {colour} has contrast {ratio:.1f} with {ground}"
+        if size < SMALLEST:
+            yield f"text of {size} pixels is small"
 
 
 def luminance(colour):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from concordant.evaluation.report.page import base_layout, short
+from concordant.evaluation.report.page import LARGEST, base_layout, short
 from concordant.evaluation.report.pieces import Calibration, Curve, Distribution, Gains, Weights
 from concordant.evaluation.report.style import BLUE, ORANGE
 
@@ -95,11 +95,14 @@ def curve_figure(one: Curve) -> Figure:
 
 def calibration_figure(one: Calibration) -> Figure:
     """Give the mean grade against the mean score, bin by bin."""
-    grades = [each.grade for each in one.bins]
+    grades, scores = [each.grade for each in one.bins], [each.score for each in one.bins]
+    title = "mean score of the bin"
+    if max(map(abs, scores)) > LARGEST:
+        title, scores = "groups of rows, lowest scores first", list(map(float, range(1, len(scores) + 1)))
     points = {
         "type": "scatter",
         "mode": "lines+markers",
-        "x": [each.score for each in one.bins],
+        "x": scores,
         "y": grades,
         "error_y": bars_around(grades, [each.low for each in one.bins], [each.high for each in one.bins]),
         "line": {"color": BLUE, "width": 2},
@@ -109,7 +112,7 @@ def calibration_figure(one: Calibration) -> Figure:
         "%{customdata[2]:,} rows<extra></extra>",
     }
     axes = {
-        "xaxis": titled("mean score of the bin"),
+        "xaxis": titled(title),
         "yaxis": {**titled("mean grade"), "rangemode": "tozero"},
     }
     return {"data": [points], "layout": base_layout(HEIGHT, **axes)}

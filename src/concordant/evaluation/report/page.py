@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from concordant.evaluation.report.style import FONT, GREY, STYLE
 
-__all__ = ["base_layout", "figure", "page", "short", "table"]
+__all__ = ["LARGEST", "base_layout", "figure", "page", "short", "table"]
+
+LARGEST = 1e100  # plotly fails where the ends of an axis are further apart than a double can say
 
 # Colours of text and lines follow the style, so that a change of theme needs no script.
 SCRIPT = """
@@ -20,7 +21,12 @@ SCRIPT = """
   "use strict";
   var figures = JSON.parse(document.getElementById("figures").textContent);
   Object.keys(figures).forEach(function (id) {
-    Plotly.newPlot(id, figures[id].data, figures[id].layout, {displayModeBar: false, responsive: true});
+    var one = figures[id];
+    try {
+      Plotly.newPlot(id, one.data, one.layout, {displayModeBar: false, responsive: true});
+    } catch (error) {  // told on the console; the others are drawn all the same
+      setTimeout(function () { throw error; });
+    }
   });
 }());
 """
@@ -74,7 +80,7 @@ def hashed(script: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    r"""Give JSON that cannot end the script it stands in; null where a number is not finite.
+    r"""Give JSON that cannot end the script it stands in; null where a number cannot be drawn.
 
     >>> print(as_json(["</script>", float("nan")]))
     ["\u003c/script\u003e",null]
@@ -84,17 +90,17 @@ def as_json(value: Any) -> str:
 
 
 def finite(value: Any) -> Any:
-    """Give the same value: None for numbers that are not finite, and six digits of the others.
+    """Give the same value: None for numbers beyond what can be drawn, and six digits of the others.
 
-    >>> finite([1 / 3, float("inf")])
-    [0.333333, None]
+    >>> finite([1 / 3, float("inf"), 1e200])
+    [0.333333, None, None]
     """
     if isinstance(value, Mapping):
         return {key: finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(one) for one in value]
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return float(f"{value:.6g}") if abs(value) <= LARGEST else None
     return value
 
 

@@ -57,7 +57,8 @@ def bin_of(scores: FloatArray, grades: FloatArray, codes: IntArray, confidence: 
             norm.ppf((1.0 + confidence) / 2.0) * np.sqrt(n / (n - 1.0) * (sums**2).sum()) / len(grades)
         )
     ends = float(scores.min()), float(scores.max())
-    return Bin(*ends, float(scores.mean()), mean, mean - half, mean + half, len(grades))
+    centre = float((scores / len(scores)).sum())  # a sum of huge scores would overflow
+    return Bin(*ends, centre, mean, mean - half, mean + half, len(grades))
 
 
 def worst(one: Measured, model: Scored, baseline: Scored | None) -> tuple[WorstQuery, ...]:
