@@ -51,7 +51,12 @@ const plots = [...document.querySelectorAll(".plot")].map(function (plot) {
     const box = mark.getBoundingClientRect();
     return box.width + box.height > 0;
   });
-  return {id: plot.id, marks: drawn.length, label: plot.getAttribute("aria-label")};
+  const edge = plot.getBoundingClientRect();
+  const cut = [...plot.querySelectorAll("text")].filter(seen).filter(function (one) {
+    const box = one.getBoundingClientRect();
+    return box.left < edge.left - 1 || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
+  }).map((one) => one.textContent);
+  return {id: plot.id, marks: drawn.length, label: plot.getAttribute("aria-label"), cut: cut};
 });
 const wide = [...document.querySelectorAll("body *")].filter(function (one) {
   return !one.closest(".scroll") && !one.closest(".plot") && !one.closest("script")
@@ -124,6 +129,7 @@ def problems(driver, scheme):
         *(f"console: {one['message'][:200]}" for one in driver.get_log("browser")),
         *(f"asks for {name}" for name in seen["fetched"]),
         *(f"plot {one['id']} shows nothing" for one in seen["plots"] if one["marks"] == 0),
+        *(f"plot {one['id']} cuts {text}" for one in seen["plots"] for text in one["cut"]),
         *(f"plot {one['id']} has no label" for one in seen["plots"] if not one["label"]),
         *([f"is {seen['width']} wide on {seen['screen']}"] if seen["width"] > seen["screen"] else []),
         *(f"{name} is too wide" for name in seen["wide"]),

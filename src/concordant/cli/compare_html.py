@@ -15,7 +15,7 @@ from concordant.supervision.readers.text import write_atomically
 __all__ = ["write_board"]
 
 MOST_DOTS = 40  # items of the plot, so that the table is not far; that one has all
-ROW, MARGIN = 24, 70  # pixels
+ROW, MARGIN = 24, 40  # pixels
 TEXT, WIDE = ("item",), ("votes", "wins", "ties", "losses")  # columns: words, and what phones do without
 
 
@@ -30,7 +30,8 @@ def write_board(path: Path, title: str, board: Board, top: int | None) -> None:
     body = [f"<main>\n<h1>{escape(title)}</h1>", *(f'<p class="dim">{escape(line)}</p>' for line in lines)]
     label = f"Ratings of {min(shown, MOST_DOTS)} items, the best on top"
     listed = table(columns, cells, text=TEXT, wide=WIDE, caption="Leaderboard")
-    body.append(f"<section>{figure('plot-board', label)}\n{listed}</section>\n</main>")
+    drawn = figure("plot-board", label, f"Dots: {board.unit}" + "; lines: intervals" * board.intervals)
+    body.append(f"<section>{drawn}\n{listed}</section>\n</main>")
     made = page(title, "\n".join(body), {"plot-board": dots(board, min(shown, MOST_DOTS))})
     with write_atomically(path) as stream:
         stream.write(made.encode())
@@ -58,9 +59,8 @@ def dots(board: Board, shown: int) -> dict[str, Any]:
         "range": [shown - 0.4, -0.6],
         "zeroline": False,
     }
-    margin = {"t": 60, "b": 10, "l": 10, "r": 10}
-    xaxis = {"title": {"text": board.unit}, "side": "top"}
-    layout = base_layout(MARGIN + ROW * shown, margin=margin, xaxis=xaxis, yaxis=yaxis)
+    margin = {"t": 30, "b": 10, "l": 10, "r": 10}
+    layout = base_layout(MARGIN + ROW * shown, margin=margin, xaxis={"side": "top"}, yaxis=yaxis)
     return {"data": [trace], "layout": layout}
 
 

@@ -28,9 +28,9 @@ def summary(report: Report) -> str:
     """Give the headline in a sentence."""
     row, judged = report.metrics[0], report.judged
     text = (
-        f"{escape(judged.model)} reaches <strong>{escape(row.metric)} {number(row.model.value)}</strong>"
-        f"{between(row.model)} on {plural(row.n_counted, 'query', 'queries')}; "
-        f"{escape(judged.baseline)} {number(row.baseline.value)}."
+        f"<strong>{escape(row.metric)} {number(row.model.value)}</strong>{between(row.model)} for "
+        f"{escape(judged.model)} on {plural(row.n_counted, 'query', 'queries')}; "
+        f"{number(row.baseline.value)} for {escape(judged.baseline)}."
     )
     return f'<p>{text} {escape(verdict(row))}</p>\n<div class="cards">{"".join(cards(report))}</div>'
 
@@ -61,9 +61,9 @@ def card(label: str, value: str, below: str, kind: str = "") -> str:
 
 
 def tone(row: MetricRow) -> str:
-    """Give the class of a difference: good or bad where its interval leaves 0 out."""
+    """Give the class of a difference: good or bad where interval and test leave 0 out."""
     low, high = row.difference.low, row.difference.high
-    if not (low > 0.0 or high < 0.0):
+    if not ((low > 0.0 or high < 0.0) and row.p_value < 0.05):
         return ""
     return "good" if (low > 0.0) == row.greater_is_better else "bad"
 

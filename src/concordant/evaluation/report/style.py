@@ -86,7 +86,7 @@ footer { margin-top: 1.5rem; }
   th:first-child, td:first-child { padding-left: 0; }
   th:last-child, td:last-child { padding-right: 0; }
   th.text, td.text { min-width: 4.5rem; }
-  td small { white-space: normal; max-width: 4.6rem; margin-left: auto; }
+  td small { white-space: normal; font-size: 0.72rem; max-width: 4.2rem; margin-left: auto; }
   .wide { display: none; }
 }
 @media print {
