@@ -30,7 +30,8 @@ def write_board(path: Path, title: str, board: Board, top: int | None) -> None:
     body = [f"<main>\n<h1>{escape(title)}</h1>", *(f'<p class="dim">{escape(line)}</p>' for line in lines)]
     label = f"Ratings of {min(shown, MOST_DOTS)} items, the best on top"
     listed = table(columns, cells, text=TEXT, wide=WIDE, caption="Leaderboard")
-    drawn = figure("plot-board", label, f"Dots: {board.unit}" + "; lines: intervals" * board.intervals)
+    told = f"Dots: {board.unit}" + ("; lines: intervals" if board.intervals else "")
+    drawn = figure("plot-board", label, told)
     body.append(f"<section>{drawn}\n{listed}</section>\n</main>")
     made = page(title, "\n".join(body), {"plot-board": dots(board, min(shown, MOST_DOTS))})
     with write_atomically(path) as stream:
