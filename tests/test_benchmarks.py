@@ -29,6 +29,7 @@ SUITES = [
     "neural",
     "ratings",
     "reading",
+    "significance",
     "startup",
     "surrogates",
     "torch_losses",
