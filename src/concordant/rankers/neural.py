@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
@@ -211,12 +212,13 @@ class NeuralRanker(NetworkModel):
         lesson = Lesson.of(metric, surrogate, rows, self.assume, self.f)
         lesson.claim.warn()
         checkpoint = checkpoint_of(given, lesson, held, last)
-        course = course_of(given, checkpoint)
-        if held is None and self.early_stopping is not None:
-            lesson, held = lesson.split(rows, self.validation_fraction, metric, course.generator(3))
-        with undisturbed(place_of(self.device)):
-            trainer = trainer_of(given, metric, lesson, held, course, last)
-            return self.adopt(lesson, trainer, course, *trained(given, trainer, course, checkpoint))
+        with nullcontext() if checkpoint is None else checkpoint.file.held():
+            course = course_of(given, checkpoint)
+            if held is None and self.early_stopping is not None:
+                lesson, held = lesson.split(rows, self.validation_fraction, metric, course.generator(3))
+            with undisturbed(place_of(self.device)):
+                trainer = trainer_of(given, metric, lesson, held, course, last)
+                return self.adopt(lesson, trainer, course, *trained(given, trainer, course, checkpoint))
 
     def checked_parameters(self) -> tuple[Metric, Surrogate]:
         """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""

@@ -61,7 +61,8 @@ class Sums:
                 self.keep(name, number, sums)
 
         whole = Moments.of(blocks(told, done), n_features, intercept=intercept, start=start, told=kept)
-        self.keep(name, number, whole)
+        if number > done or name not in self.counts:
+            self.keep(name, number, whole)
         return whole
 
     def keep(self, name: str, number: int, sums: Moments) -> None:

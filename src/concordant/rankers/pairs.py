@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -226,9 +227,11 @@ class PairRanker(PairModel):
 
     def fitted(self, metric: Metric, problem: PairProblem) -> tuple[Regression, Regression | None]:
         """Solve for the pairs and, of symmetric scores, for the diagonal."""
-        kept = Sums(self.snapshot(metric, problem))
-        with counted(problem.n_blocks, self.verbose) as told:
-            pairs, items = problem.moments(told, kept)
+        snapshot = self.snapshot(metric, problem)
+        with nullcontext() if snapshot is None else snapshot.held():
+            kept = Sums(snapshot)
+            with counted(problem.n_blocks, self.verbose) as told:
+                pairs, items = problem.moments(told, kept)
         solved = partial(Regression.of, alpha=float(self.alpha), fit_scale=bool(self.fit_scale))
         return solved(pairs), None if items is None else solved(items)
 
@@ -238,9 +241,7 @@ class PairRanker(PairModel):
             return None
         groups = problem.scorer.own or tuple(problem.scorer.groups)
         told = {"estimator": type(self).__name__, "metric": str(metric), "features": spelled(groups)}
-        snapshot = Snapshot(Checkpoint(folder, told, problem.digest))
-        snapshot.prepare()
-        return snapshot
+        return Snapshot(Checkpoint(folder, told, problem.digest))
 
     def adopt(
         self,

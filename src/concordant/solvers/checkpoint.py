@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,27 +47,36 @@ class Checkpoint:
     @property
     def facts(self) -> dict[str, Any]:
         """What the files say they are of."""
-        return {"parameters": dict(self.parameters), "data": self.data, "start": self.start}
+        of = {"parameters": dict(self.parameters), "data": self.data, "start": self.start}
+        return {"version": version(), **of}
 
-    def prepare(self, name: str) -> None:
-        """Make the folder; refuse one that cannot be written to, or holds another kind of fit, before work.
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Make the folder, and keep other fits out of it meanwhile.
 
-        `name` is the file that the fit will be in.
+        `name` is the file that the fit will be in. A folder that cannot be written to, that another fit is
+        writing to, or that holds another kind of fit, is refused before any work.
         """
         with named_errors(self.folder / name, "made or written to"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with write_atomically(self.folder / f".{name}.probe") as stream:
-                stream.write(MAGIC)
-            (self.folder / f".{name}.probe").unlink()
-        for other in {JOURNAL, SNAPSHOT} - {name}:
-            if (self.folder / other).exists():
-                raise ModelFileError(self.folder / other, "it was written by another kind of fit", ANEW)
+        with locked(self.folder):
+            with named_errors(self.folder / name, "made or written to"):
+                with write_atomically(self.folder / f".{name}.probe") as stream:
+                    stream.write(MAGIC)
+                (self.folder / f".{name}.probe").unlink()
+            for other in {JOURNAL, SNAPSHOT} - {name}:
+                if (self.folder / other).exists():
+                    raise ModelFileError(self.folder / other, "it was written by another kind of fit", ANEW)
+            yield
 
     def check(self, path: Path, facts: Mapping[str, Any]) -> None:
         """Refuse a file of another fit."""
         then = facts.get("parameters")
-        if not isinstance(then, dict) or not {"data", "start"} <= facts.keys():
+        if not isinstance(then, dict) or not {"version", "data", "start"} <= facts.keys():
             raise ModelFileError(path, "it does not say what it is of", ANEW)
+        if facts["version"] != version():
+            seen = f"it was written by concordant {facts['version']}, and this is {version()}"
+            raise ModelFileError(path, seen, f"finish the fit with that version; or {ANEW}")
         for name in (*self.parameters, *(then.keys() - self.parameters.keys())):
             if then.get(name) != self.parameters.get(name):
                 seen = f"it was written with {name}={then.get(name)}, not {self.parameters.get(name)}"
@@ -88,6 +98,28 @@ def named_errors(path: Path, done: str) -> Iterator[None]:
         raise ModelFileError(path, f"it cannot be {done} ({error})", hint) from error
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let nobody else have the folder, where the system has locks; those of a process end with it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    with named_errors(folder, "opened"):
+        place = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                hint = "wait for it or end it; two fits need two folders."
+                raise ModelFileError(folder, "another fit is writing to it", hint) from error
+        yield
+    finally:
+        os.close(place)
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The one file of a fit whose state is replaced as a whole.
@@ -105,9 +137,9 @@ class Snapshot:
         """The file."""
         return self.checkpoint.folder / SNAPSHOT
 
-    def prepare(self) -> None:
-        """Refuse a folder that cannot be written to."""
-        self.checkpoint.prepare(SNAPSHOT)
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other fits out meanwhile."""
+        return self.checkpoint.held(SNAPSHOT)
 
     def write(self, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         """Replace the file: facts that JSON can hold, and arrays by name."""
@@ -146,13 +178,21 @@ class Snapshot:
             raise ModelFileError(self.path, f"its arrays cannot be read ({error})", ANEW) from error
 
 
+def version() -> str:
+    """Give the library's version: another one may step otherwise."""
+    import concordant
+
+    return str(concordant.__version__)
+
+
 def checked_folder(given: Any) -> Path | None:
     """Give the folder that a caller names; None: no checkpoint is wanted.
 
     >>> checked_folder(None) is None, checked_folder("runs/first").name
     (True, 'first')
     """
-    if given is not None and not (isinstance(given, (str, Path)) and str(given)):
+    named = isinstance(given, (str, Path)) and str(given) and "\0" not in str(given)
+    if given is not None and not named:
         raise ParameterError("checkpoint", given, "a folder, or None")
     return None if given is None else Path(given).expanduser()
 

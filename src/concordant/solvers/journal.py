@@ -14,7 +14,7 @@ import math
 import os
 import struct
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -50,28 +50,25 @@ class Journal:
         self.checkpoint, self.part = checkpoint, part
         self.path: Path = checkpoint.folder / (f"{part}.journal" if part else JOURNAL)
         self.stream: BinaryIO | None = None
+        self.kept = ExitStack()  # the file, and the folder's lock
         self.size, self.ended = 0, False
 
     def __enter__(self) -> Self:
-        if not self.part:
-            self.checkpoint.prepare(JOURNAL)
-        try:
+        with ExitStack() as kept:
+            if not self.part:
+                kept.enter_context(self.checkpoint.held(JOURNAL))
             with named_errors(self.path, "opened"):
-                self.stream = self.path.open("a+b", buffering=0)
+                self.stream = kept.enter_context(self.path.open("a+b", buffering=0))
             self.begin(self.stream)
-        except BaseException:
-            self.__exit__()
-            raise
+            self.kept = kept.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.stream is not None:
-            self.stream.close()  # which gives up the lock
         self.stream = None
+        self.kept.close()
 
     def begin(self, stream: BinaryIO) -> None:
         """Read what the journal is of; a new one, or one cut off before it says, is begun."""
-        self.lock(stream)
         with named_errors(self.path, "read"):
             self.size = os.fstat(stream.fileno()).st_size
             stream.seek(0)
@@ -89,19 +86,6 @@ class Journal:
         self.checkpoint.check(self.path, found[0])
         if found[0].get("part") != self.part:
             raise ModelFileError(self.path, "it is of another part of the fit", ANEW)
-
-    def lock(self, stream: BinaryIO) -> None:
-        """Refuse a file that another process writes to; where the system has locks."""
-        with suppress(ImportError):
-            import fcntl
-
-            try:
-                fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                hint = "wait for it or end it; two fits need two folders."
-                raise ModelFileError(self.path, "another fit is writing to it", hint) from error
-            except OSError:
-                return  # a file system without locks
 
     def read(self) -> tuple[dict[str, Any], bytes] | None:
         """Give the next record: facts and numbers. None where none is whole: the rest is then cut off."""
@@ -133,10 +117,13 @@ class Journal:
         facts, numbers = found
         if facts.get("step") != step:
             raise ModelFileError(self.path, STRANGE, ANEW)
-        values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
-        cuts = np.cumsum([math.prod(shape) for shape in facts["shapes"]])[:-1]
-        parts = np.split(values, cuts)
-        return [part.reshape(shape) for part, shape in zip(parts, facts["shapes"], strict=True)]
+        try:
+            values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+            cuts = np.cumsum([math.prod(shape) for shape in facts["shapes"]])[:-1]
+            parts = np.split(values, cuts)
+            return [part.reshape(shape) for part, shape in zip(parts, facts["shapes"], strict=True)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(self.path, "a record in it cannot be read", ANEW) from error
 
     def append(self, step: str, result: Numbers) -> None:
         """Write the result of a step down."""

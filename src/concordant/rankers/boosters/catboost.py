@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -43,9 +44,10 @@ ALIASES = (  # names of one parameter each
 UNSHARED = ("No", "Bayesian")  # ways to draw rows that know no share of them
 DEEPEST = 16  # that CatBoost grows
 SYMMETRIC = 6  # depth of its own trees
-SNAPSHOTS = {  # how it writes one: at the end of a segment
+SNAPSHOTS: dict[str, Any] = {  # how it writes one: at the end of a segment
     "allow_writing_files": True,
     "save_snapshot": True,
+    "snapshot_file": "snapshot",
     "snapshot_interval": 10**9,  # seconds between two on the way
 }
 
@@ -145,9 +147,10 @@ class CatBoost(Booster):
             raise ParameterError("checkpoint", str(segment.folder), wanted)
         with snapshot(segment) as file:
             rounds = segment.begun + segment.rounds
-            own = SNAPSHOTS | {"train_dir": str(file.parent), "snapshot_file": file.name}
+            own = SNAPSHOTS | {"train_dir": str(file.parent)}
             few = replace(trees, n_estimators=rounds, params={**trees.params, **own})
             model = self.planted(few, data, watch)
+            forget_place(model)
             return model, file.read_bytes() if file.exists() else b""
 
     def finished(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> Any:
@@ -256,12 +259,27 @@ def unoptimised() -> Iterator[None]:
 def snapshot(segment: Segment) -> Iterator[Path]:
     """Give the file of its snapshot, in a folder that is new and goes away; a killed fit leaves it behind."""
     place = segment.folder / "catboost"
+    file: Path = place / SNAPSHOTS["snapshot_file"]
     with named_errors(place, "made anew"):
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         if segment.contents:
-            (place / "snapshot").write_bytes(segment.contents)
+            file.write_bytes(segment.contents)
     try:
-        yield place / "snapshot"
+        yield file
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def forget_place(model: Any) -> None:
+    """Take out of a model how snapshots were written: it says the same as one without."""
+    about = model.get_metadata()
+    for name in ("params", "output_options"):
+        told = json.loads(about[name])
+        for chosen in (told, told.get("flat_params", {})):
+            for key in (*SNAPSHOTS, "train_dir"):
+                chosen.pop(key, None)
+        about[name] = json.dumps(told)
+    for key in (*SNAPSHOTS, "train_dir"):
+        model._init_params.pop(key, None)  # noqa: SLF001  set_params refuses fitted models
+    model._init_params["allow_writing_files"] = False  # noqa: SLF001

@@ -73,12 +73,18 @@ def in_segments(
 ) -> Any:
     """Grow the rounds that are missing; the file holds what the next segment begins with."""
     file = Snapshot(checkpoint)
-    file.prepare()
+    with file.held():
+        return grown(booster, trees, data, watch, start, file)
+
+
+def grown(booster: Booster, trees: Trees, data: Data, watch: Watch, start: Any, file: Snapshot) -> Any:
+    """Grow segment by segment."""
+    folder = file.checkpoint.folder
     wanted = trees.n_estimators - (0 if start is None else booster.n_trees(start))
     contents, done, ended = restored(file, watch)
     while not ended:
         rounds = min(SEGMENT, wanted - done)
-        segment = Segment(start, contents, done, rounds, checkpoint.folder)
+        segment = Segment(start, contents, done, rounds, folder)
         model, contents = booster.segment(trees, data, watch, segment)
         watch.trained = None  # of a model that was read nothing is remembered
         if watch.stopped_by not in OWN_ENDS:
@@ -88,7 +94,7 @@ def in_segments(
         about = {"rounds": done, "stopped_by": watch.stopped_by, "ended": ended}
         about |= {"history": watch.history, "losses": [*watch.losses.items()]}
         file.write(about, {"contents": np.frombuffer(contents, dtype=np.uint8)})
-    return booster.finished(trees, data, watch, Segment(start, contents, done, 0, checkpoint.folder))
+    return booster.finished(trees, data, watch, Segment(start, contents, done, 0, folder))
 
 
 def restored(file: Snapshot, watch: Watch) -> tuple[bytes, int, bool]:

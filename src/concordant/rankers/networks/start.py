@@ -63,9 +63,7 @@ def checkpoint_of(
         fraction = f"None ({'eval_set' if held is not None else 'early_stopping=None'})"
     start = "" if last is None else digest(*(part.numpy() for part in last.state_dict().values()))
     told |= {"validation_fraction": fraction, "estimator": "NeuralRanker"}
-    file = Snapshot(Checkpoint(folder, told, digest(*data), start))
-    file.prepare()
-    return NetworkCheckpoint(file)
+    return NetworkCheckpoint(Snapshot(Checkpoint(folder, told, digest(*data), start)))
 
 
 def course_of(given: Parameters, checkpoint: NetworkCheckpoint | None) -> Course:

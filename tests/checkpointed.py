@@ -1,0 +1,190 @@
+"""Fits that take a checkpoint, one of each kind; what a model is made of; and ways to end a fit."""
+
+import time
+from contextlib import contextmanager
+
+import numpy as np
+
+from concordant import (
+    BoostedRanker,
+    Comparer,
+    LinearRanker,
+    LinearRankerCV,
+    MaxMarginRanker,
+    NeuralRanker,
+    PairRanker,
+    synthetic,
+)
+from concordant.rankers import pair_sums
+from concordant.rankers.boosters import segments
+from concordant.scorers import pairs
+from concordant.solvers.checkpoint import Snapshot
+from concordant.solvers.journal import Journal
+
+TOY = synthetic.grades(n_queries=25, n_items=8, seed=0)
+X, y, qid = TOY.X, TOY.y, TOY.qid
+
+
+def compared(n=60, seed=1):
+    """Pairs, and who won; near ones tie."""
+    rng = np.random.default_rng(seed)
+    given = rng.normal(size=(n, 2, 3))
+    gap = (given[:, 1] - given[:, 0]) @ [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=n)
+    return given, np.where(np.abs(gap) < 0.8, 0, np.sign(gap)).astype(int)
+
+
+PAIRS = compared()
+TREES = {"n_estimators": 11, "n_jobs": 1, "min_samples_leaf": 3, "subsample": 0.7, "colsample": 0.6}
+KINDS = {  # name -> class, parameters
+    "lbfgs": (LinearRanker, {"metric": "ndcg@5", "tol": 1e-9}),
+    "newton": (LinearRanker, {"surrogate": "pairwise", "solver": "newton", "tol": 1e-9}),
+    "sgd": (LinearRanker, {"solver": "sgd", "max_iter": 4, "tol": 1e-12}),
+    "cv": (LinearRankerCV, {"metric": "ndcg@5", "alphas": [1.0, 0.1], "cv": 2}),
+    "maxmargin": (MaxMarginRanker, {"metric": "ndcg@5"}),
+    "pairs": (PairRanker, {"metric": "pd"}),
+    "pairs and items": (PairRanker, {"metric": "ap"}),
+    "lightgbm": (BoostedRanker, {**TREES}),
+    "xgboost": (BoostedRanker, {**TREES, "booster": "xgboost", "early_stopping": 5}),
+    "catboost": (BoostedRanker, {**TREES, "booster": "catboost", "early_stopping": 5}),
+    "neural": (NeuralRanker, {"hidden": (4,), "max_epochs": 4, "dropout": 0.2, "device": "cpu"}),
+    "comparer": (Comparer, {"calibration": 2, "loss": "hinge"}),
+    "comparer sgd": (Comparer, {"solver": "sgd", "loss": "logistic", "calibration": 0}),
+    "comparer libsvm": (Comparer, {"kernel": "rbf", "calibration": 2}),
+    "comparer lp": (Comparer, {"formulation": "lp", "calibration": 2}),
+    "comparer nystroem": (
+        Comparer,
+        {"kernel": "rbf", "approximation": "nystroem", "n_components": 20, "calibration": 0},
+    ),
+    "comparer hard": (Comparer, {"C": np.inf, "calibration": 0}),
+}
+
+
+def data_of(name):
+    """Rows, labels and the rest of a fit."""
+    if name == "comparer hard":
+        given, _ = PAIRS
+        gap = (given[:, 1] - given[:, 0]) @ [1.0, 2.0, -1.0]
+        clear = (np.abs(gap) < 0.8) | (np.abs(gap) > 1.2)
+        return (given[clear], np.where(np.abs(gap) < 0.8, 0, np.sign(gap)).astype(int)[clear]), {}
+    if name.startswith("comparer"):
+        return PAIRS, {}
+    return (X, (y > 0) * 1.0 if name == "pairs and items" else y), {"qid": qid}
+
+
+def model_of(name, folder=None, **other):
+    """Give an estimator that is not fitted."""
+    kind, parameters = KINDS[name]
+    return kind(**{**parameters, "checkpoint": folder, **other})
+
+
+def fitted(name, folder=None, **other):
+    """Fit one of a kind."""
+    rows, rest = data_of(name)
+    return model_of(name, folder, **other).fit(*rows, **rest)
+
+
+@contextmanager
+def fine():
+    """Let boosters and sums over pairs write often enough that small fits have something to go on from."""
+    before = segments.SEGMENT, pair_sums.EVERY, pairs.BLOCK_BYTES
+    segments.SEGMENT, pair_sums.EVERY, pairs.BLOCK_BYTES = 4, 2, 2**11
+    try:
+        yield
+    finally:
+        segments.SEGMENT, pair_sums.EVERY, pairs.BLOCK_BYTES = before
+
+
+class Ended(BaseException):
+    """As if the process had gone."""
+
+
+@contextmanager
+def ending(n_writes, share=1.0):
+    """End a fit at its write of this number, from 0, of which this share still comes to the disk.
+
+    A snapshot is replaced as a whole, or not at all.
+    """
+    real_add, real_write, counted = Journal.add, Snapshot.write, [0]
+
+    def add(self, record):
+        counted[0] += 1
+        if counted[0] > n_writes:
+            real_add(self, record[: int(share * len(record))])
+            raise Ended
+        real_add(self, record)
+
+    def write(self, facts, arrays):
+        counted[0] += 1
+        if counted[0] <= n_writes or share == 1.0:
+            real_write(self, facts, arrays)
+        if counted[0] > n_writes:
+            raise Ended
+
+    Journal.add, Snapshot.write = add, write
+    try:
+        yield counted
+    finally:
+        Journal.add, Snapshot.write = real_add, real_write
+
+
+def slowly(name, folder, seconds):
+    """Fit with a pause around each write, so that a kill has something to hit: in a process of its own."""
+    real_add, real_write = Journal.add, Snapshot.write
+
+    def add(self, record):
+        half = len(record) // 2
+        for part in (record[:half], record[half:]):
+            time.sleep(seconds)
+            real_add(self, part)
+
+    def write(self, facts, arrays):
+        time.sleep(seconds)
+        real_write(self, facts, arrays)
+        time.sleep(seconds)
+
+    Journal.add, Snapshot.write = add, write
+    with fine():
+        fitted(name, folder)
+
+
+def bits(array):
+    """Everything of an array."""
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def of_catboost(model):
+    """Leaves, and where features are cut."""
+    return frozen([model.get_leaf_values(), model.get_borders()])
+
+
+def of_network(module):
+    """All numbers by name."""
+    return [(name, bits(part.numpy())) for name, part in module.state_dict().items()]
+
+
+PARTS = (  # of what a model is made of: how it is known, and what tells it from others, down to the bits
+    (lambda one: isinstance(one, np.ndarray) and one.dtype != object, bits),
+    (lambda one: isinstance(one, float), lambda one: np.float64(one).tobytes()),
+    (lambda one: isinstance(one, dict), lambda one: [(key, frozen(part)) for key, part in one.items()]),
+    (lambda one: isinstance(one, (list, tuple, np.ndarray)), lambda one: [*map(frozen, one)]),
+    (lambda one: hasattr(one, "model_to_string"), lambda one: one.model_to_string()),  # LightGBM
+    (lambda one: hasattr(one, "save_raw"), lambda one: bytes(one.save_raw("ubj"))),  # XGBoost
+    (lambda one: hasattr(one, "get_leaf_values"), of_catboost),
+    (lambda one: hasattr(one, "state_dict"), of_network),
+    (lambda one: hasattr(one, "__dict__") and not callable(one), lambda one: frozen(vars(one))),
+    (lambda one: isinstance(one, (str, bytes, int, type(None), np.generic)), lambda one: one),
+)  # fmt: skip
+
+
+def frozen(value):
+    """Give everything that a value is made of, as something that can be compared."""
+    return next((told(value) for known, told in PARTS if known(value)), type(value).__name__)
+
+
+def made_of(model):
+    """Everything that a fit left in a model, by name, and what it predicts."""
+    learned = {name: frozen(part) for name, part in vars(model).items() if name not in model.get_params()}
+    if isinstance(model, Comparer):
+        return {**learned, "told": frozen(model.decision_function(PAIRS[0]))}
+    told = model.predict(X) if hasattr(model, "predict") else model.rank(X, qid=qid)
+    return {**learned, "told": frozen(told)}
