@@ -18,7 +18,9 @@ import concordant as cc
 from concordant.evaluation.bootstrap import mean_intervals
 from concordant.evaluation.report.rows import calibration, with_missed
 from concordant.evaluation.report.scored import Scored, thinned
+from concordant.evaluation.report.words import FIELDS, READS, convention_words
 from concordant.exceptions import EmptyDataError, LabelError, LengthMismatchError, ParameterError
+from concordant.metrics.convention import ALLOWED
 
 pytest.importorskip("plotly")
 HOSTILE = "</script><script>window.hostile='ran'</script><img src=x onerror=alert(1)>&amp;\"'"
@@ -283,6 +285,42 @@ def test_presets_are_those_of_explain(told, toy, rows):
         assert row.value == pytest.approx(float(value))
         assert row.change == pytest.approx(float(value) - told.metrics[0].model.value)
     assert {row.preset for row in told.conventions.presets} == set(cc.metrics.PRESETS) - {"concordant"}
+
+
+OTHER_RULES = {
+    **ALLOWED,
+    "relevant_from": (1.0, 2.0),
+    "empty": ("skip", "nan", 0.5),
+    "empty_ap": (None, 0.5),
+    "max_grade": (4.0, 5.0),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_the_words_are_about_the_rules_that_move_a_metric(name, toy, rows):
+    y, own, _ = rows
+    metric = f"{name}@3" if name in ("ndcg", "dcg", "p", "ap") else name
+    values = {
+        field: [
+            cc.metric(metric, convention=cc.Convention(**{field: value})).per_query(y, own, qid=toy.qid)
+            for value in OTHER_RULES[field]
+        ]
+        for field in FIELDS
+    }
+    moving = {
+        field
+        for field, (first, *others) in values.items()
+        if any(not np.array_equal(first, other, equal_nan=True) for other in others)
+    }
+    assert moving == set(READS[name])
+
+
+def test_every_rule_has_its_words():
+    for field, values in OTHER_RULES.items():
+        for value in values:
+            said = convention_words([cc.metric("ap@3", convention=cc.Convention(**{field: value}))])
+            assert all(one[0].isupper() and one.endswith(".") for one in said)
+    assert "For PD that is" in convention_words([cc.metric("pd")])[1]
 
 
 def test_a_baseline_that_was_not_given_is_chance(toy, rows):

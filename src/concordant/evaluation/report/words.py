@@ -12,16 +12,17 @@ __all__ = ["PLAIN", "convention_words", "order_of_ties"]
 EVERY = ("ties", "empty")
 READS: Mapping[str, tuple[str, ...]] = {  # fields, by metric; others read all
     "ndcg": ("gain", "discount", *EVERY, "short_list"),
-    "dcg": ("gain", "discount", "ties"),
-    "eru": ("gain", "ties"),
-    "p": ("ties", "precision_denominator", "relevant_from"),
+    "dcg": ("gain", "discount", *EVERY),
+    "eru": EVERY,
+    "p": (*EVERY, "precision_denominator", "relevant_from"),
     "ap": (*EVERY, "empty_ap", "ap_denominator", "relevant_from"),
-    "rr": ("ties", "relevant_from"),
-    "err": ("ties", "max_grade"),
+    "rr": (*EVERY, "relevant_from"),
+    "err": (*EVERY, "max_grade"),
     "auc": (*EVERY, "relevant_from"),
     "pd": EVERY,
-    "wpd": EVERY,
+    "wpd": ("gain", *EVERY),
 }
+OF_PAIRS = ("auc", "pd", "wpd")  # nothing is relevant to them where no two documents differ
 FIELDS = (
     "gain", "discount", "ties", "empty", "empty_ap", "ap_denominator", "precision_denominator",
     "relevant_from", "max_grade", "short_list",
@@ -74,13 +75,17 @@ def convention_words(metrics: Iterable[Metric]) -> tuple[str, ...]:
     """Give a sentence for each field that one of these metrics reads, by the first one's convention.
 
     >>> from concordant.metrics import metric
-    >>> convention_words([metric("rr")])[1]
+    >>> convention_words([metric("rr")])[2]
     'A document is relevant from grade 1 on.'
     """
     chosen = list(metrics)
     read = {field for one in chosen for field in READS.get(one.name, FIELDS)}
     rules = chosen[0].convention
-    return tuple(filter(None, (sentence(rules, field) for field in FIELDS if field in read)))
+    pairs = " and ".join(dict.fromkeys(one.name.upper() for one in chosen if one.name in OF_PAIRS))
+    said = {field: sentence(rules, field) for field in FIELDS if field in read}
+    if pairs:
+        said["empty"] += f" For {pairs} that is one in which no two documents are of different worth."
+    return tuple(filter(None, said.values()))
 
 
 def sentence(rules: Convention, field: str) -> str:
