@@ -415,6 +415,8 @@ def test_examples_of_the_help_are_understood(trec, tmp_path, monkeypatch):
     """Each example runs, on files of the names it uses."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dense.run").write_bytes(trec[1].read_bytes())
+    for run in ("runs/linear", "runs/boosted"):
+        answer("train", "test.txt", "-o", run)
     for command in COMMANDS[:-1]:
         text = call(command, "--help").stdout.partition("Examples")[2]
         lines = [line.split() for line in text.splitlines() if line.strip()]

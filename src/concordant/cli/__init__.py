@@ -12,7 +12,21 @@ import typer
 from typer.core import TyperGroup
 
 from concordant.cli import aggregate, bounds, certify, compare, datasets, demo, evaluate, explain, reproduce
+from concordant.cli.export import EXAMPLES as EXPORT
+from concordant.cli.export import export
+from concordant.cli.model_comparison import EXAMPLES as COMPARE_MODELS
+from concordant.cli.model_comparison import compare_models
 from concordant.cli.output import examples, show_error
+from concordant.cli.rank import EXAMPLES as RANK
+from concordant.cli.rank import rank
+from concordant.cli.report import EXAMPLES as REPORT
+from concordant.cli.report import report
+from concordant.cli.rerun import EXAMPLES as RERUN
+from concordant.cli.rerun import rerun
+from concordant.cli.train import EXAMPLES as TRAIN
+from concordant.cli.train import train
+from concordant.cli.tune import EXAMPLES as TUNE
+from concordant.cli.tune import tune
 from concordant.exceptions import ConcordantError
 
 __all__ = ["app", "main"]
@@ -69,7 +83,14 @@ def concordant(
     del version  # the callback has answered
 
 
+app.command(epilog=TRAIN)(train)
+app.command(epilog=TUNE)(tune)
+app.command(epilog=RANK)(rank)
+app.command(epilog=REPORT)(report)
+app.command(epilog=EXPORT)(export)
+app.command(epilog=RERUN)(rerun)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command("compare-models", epilog=COMPARE_MODELS)(compare_models)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=aggregate.EXAMPLES)(aggregate.aggregate)
 app.command(epilog=datasets.EXAMPLES)(datasets.datasets)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.exceptions import ConcordantError, EmptyDataError, LabelError, ModelFileError
+from concordant.exceptions import (
+    ConcordantError,
+    EmptyDataError,
+    LabelError,
+    ModelFileError,
+    NotNumericError,
+)
 
 if TYPE_CHECKING:
+    from concordant.cli.config import Config
     from concordant.cli.data_rows import FileRows
 
 __all__ = [
+    "CONFIG",
     "MODEL",
     "Columns",
     "DataFile",
@@ -22,11 +30,15 @@ __all__ = [
     "LabelColumn",
     "ModelPath",
     "QidColumn",
+    "columns_of",
+    "is_model",
     "load_model",
+    "read_for",
     "read_rows",
+    "run_config",
 ]
 
-MODEL = "model.concordant"  # of a run directory
+CONFIG, MODEL = "config.toml", "model.concordant"  # of a run directory
 TABLES = (".parquet", ".pq", ".feather", ".arrow", ".csv", ".tsv")
 COLUMNS = "Columns of a table"
 
@@ -138,11 +150,58 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
         rows = from_frame(table, qid=own[0], grade=label, docid=own[2], features=features)
     except EmptyDataError as error:
         raise EmptyDataError(str(path)) from error
+    except NotNumericError as error:
+        problem = str(error).partition("\n")[0].rstrip(".")
+        raise LabelError(
+            f"{path}: {problem}", "name the columns that are features: --features A,B,..."
+        ) from error
     except ConcordantError as error:
         if not str(error).startswith(str(path)):
             error.args = (f"{path}: {error}",)
         raise
     return FileRows(rows.X, rows.y, rows.qid, rows.docid, path, features)
+
+
+def read_for(
+    source: Path, model: Any, path: Path, columns: Columns | None = None, *, labelled: bool = True
+) -> FileRows:
+    """Give the rows that a model reads: of a table its features, by the columns of the run it is from.
+
+    Parameters
+    ----------
+    source
+        Where the model is from; a run directory says how its columns were called.
+    columns
+        What they are called here, where that is said.
+    """
+    columns = columns_of(source, path, Columns() if columns is None else columns)
+    names = getattr(model, "feature_names_in_", None)
+    if kind_of(path) in TABLES and columns.features is None and names is not None:
+        columns = replace(columns, features=tuple(map(str, names)))
+    return read_rows(path, columns if labelled else replace(columns, label=None), labelled=labelled)
+
+
+def columns_of(source: Path, path: Path, columns: Columns) -> Columns:
+    """Give what the columns of a table are called: as is said, else as in the run that a model is from."""
+    if kind_of(path) not in TABLES or not (source / CONFIG).is_file():
+        return columns
+    own = {name: value for name, value in vars(run_config(source).columns).items() if name != "features"}
+    return replace(columns, **{name: own[name] for name in own if getattr(columns, name) is None})
+
+
+def run_config(folder: Path) -> Config:
+    """Give the configuration of a run directory."""
+    from concordant.cli.runs import RunFolder
+
+    return RunFolder(folder).config()
+
+
+def is_model(path: Path) -> bool:
+    """Whether this is a run directory or a model file; else it holds scores."""
+    if path.is_dir() or path.suffix == Path(MODEL).suffix:
+        return True
+    with path.open("rb") as stream:
+        return stream.read(2) == b"PK"  # a zip
 
 
 def load_model(path: Path) -> Any:

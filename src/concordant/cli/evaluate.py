@@ -10,12 +10,14 @@ import typer
 from concordant.cli.inputs import (
     AllQueries,
     LetorFile,
+    ModelFiles,
     QrelsFile,
     RunFiles,
     ScoreFiles,
     chosen_metrics,
     read_rankings,
 )
+from concordant.cli.model_comparison_inputs import read_scored_models
 from concordant.cli.output import COMPILING, AsJson, Quiet, examples, print_json, show, working
 from concordant.cli.results import as_dict, mean_tables, measure, query_tables, remarks, write_csv
 
@@ -27,6 +29,7 @@ EXAMPLES = examples(
     "concordant evaluate --qrels test.qrels --run bm25.run --run dense.run",
     "concordant evaluate --qrels test.qrels --run bm25.run -m map -c trec_eval",
     "concordant evaluate --letor test.txt --scores model.txt -o per-query.csv",
+    "concordant evaluate --letor test.txt --model runs/linear --model runs/boosted",
 )
 
 
@@ -37,6 +40,7 @@ def evaluate(
     all_queries: AllQueries = False,
     letor: LetorFile = None,
     scores: ScoreFiles = None,
+    model: ModelFiles = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,12 +75,16 @@ def evaluate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """What runs or scores are worth: metrics over all queries, under stated conventions."""
+    """What runs, scores or models are worth: metrics over all queries, under stated conventions."""
     if output is not None and (not output.name or output.is_dir()):
         raise typer.BadParameter(f"--output {output} is a folder; name a file.")
     metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
     with working("Reading", quiet=quiet):
-        rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+        if model:
+            refused = bool(qrels or run or all_queries)
+            rankings = read_scored_models(letor, scores or (), model, refused=refused)
+        else:
+            rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
     with working(f"Evaluating {COMPILING}", quiet=quiet):
         results = [measure(ranking, one) for ranking in rankings for one in metrics]
     if output is not None:

@@ -15,11 +15,13 @@ from concordant.exceptions import ConcordantError, MalformedLineError
 
 if TYPE_CHECKING:
     from concordant import Metric, Queries
+    from concordant.supervision.data import RankingData
     from concordant.supervision.readers import Qrels
 
 __all__ = [
     "AllQueries",
     "LetorFile",
+    "ModelFiles",
     "QrelsFile",
     "Ranking",
     "RunFiles",
@@ -61,7 +63,7 @@ LetorFile = Annotated[
     typer.Option(
         "--letor",
         metavar="FILE",
-        help="Rows, [cyan]grade qid:7 1:0.5 ...[/cyan] a line.",
+        help="Rows, [cyan]grade qid:7 1:0.5 ...[/cyan] a line; or a table (.parquet .feather .csv .tsv).",
         rich_help_panel=LETOR,
     ),
 ]
@@ -71,6 +73,15 @@ ScoreFiles = Annotated[
         "--scores",
         metavar="FILE",
         help="Scores, one a line, in the order of the rows; repeat to compare scorers.",
+        rich_help_panel=LETOR,
+    ),
+]
+ModelFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Model file or run directory that scores the rows of --letor; repeat.",
         rich_help_panel=LETOR,
     ),
 ]
@@ -190,8 +201,7 @@ def read_scored(path: Path, files: Sequence[Path]) -> Iterator[Ranking]:
     """Give the rows with each of the files of scores."""
     import concordant as cc
 
-    # The features are read and not used: sparse never refuses a set, however many columns it has.
-    data = cc.read_letor(path, sparse=True)
+    data = judged_rows(path)
     queries = cc.Queries.from_ids(data.qid)
     for name, file in zip(short_names(files), files, strict=True):
         scores = read_scores(file)
@@ -199,6 +209,17 @@ def read_scored(path: Path, files: Sequence[Path]) -> Iterator[Ranking]:
             problem = f"{len(scores):,} scores, but {path} has {len(data.y):,} rows"
             raise MalformedLineError(file, len(scores), 0, problem, "write one score a line, row by row.")
         yield Ranking(name, data.y, scores, queries, data.docid)
+
+
+def judged_rows(path: Path) -> RankingData:
+    """Give the rows of LETOR text, or of a table by its suffix."""
+    import concordant as cc
+    from concordant.cli.data import TABLES, kind_of, read_rows
+
+    if kind_of(path) in TABLES:
+        return read_rows(path)
+    # The features are read and not used: sparse never refuses a set, however many columns it has.
+    return cc.read_letor(path, sparse=True)
 
 
 def read_scores(path: Path) -> list[float]:

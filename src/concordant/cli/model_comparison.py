@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from concordant.cli.inputs import (
-    LETOR,
     AllQueries,
     LetorFile,
+    ModelFiles,
     QrelsFile,
     RunFiles,
     ScoreFiles,
@@ -74,15 +74,7 @@ def compare_models(
     all_queries: AllQueries = False,
     letor: LetorFile = None,
     scores: ScoreFiles = None,
-    model: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Model file or run directory that scores the rows of --letor; repeat.",
-            rich_help_panel=LETOR,
-        ),
-    ] = None,
+    model: ModelFiles = None,
     values: Annotated[
         list[Path] | None,
         typer.Option(

@@ -86,14 +86,15 @@ def read_scored_models(
     if letor is None or refused:
         raise typer.BadParameter("--model goes with --letor, whose rows it scores; and with --scores.")
     from concordant import Queries
-    from concordant.cli.data import load_model, read_rows
+    from concordant.cli.data import load_model, read_for
     from concordant.cli.data_rows import scores_of
 
-    rows, known = read_rows(letor), list(read_scored(letor, scores)) if scores else []
-    queries = Queries.from_ids(rows.qid)
+    known = list(read_scored(letor, scores)) if scores else []
     for path in models:
-        scored = scores_of(load_model(path), rows)
-        known.append(Ranking(str(path), rows.y, scored, queries, rows.docid))
+        model = load_model(path)
+        rows = read_for(path, model, letor)
+        queries = Queries.from_ids(rows.qid)
+        known.append(Ranking(str(path), rows.y, scores_of(model, rows), queries, rows.docid))
     names = short_names([*scores, *models])
     return [replace(one, name=name) for one, name in zip(known, names, strict=True)]
 

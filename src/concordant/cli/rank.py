@@ -15,7 +15,7 @@ from concordant.cli.data import (
     ModelPath,
     QidColumn,
     load_model,
-    read_rows,
+    read_for,
 )
 from concordant.cli.output import (
     COMPILING,
@@ -74,7 +74,7 @@ def rank(
         check_target(output, data, model if model.is_file() else None)
     with working("Reading", quiet=quiet):
         fitted = load_model(model)
-        rows = read_rows(data, Columns.of(None, qid, docid, features), labelled=False)
+        rows = read_for(model, fitted, data, Columns.of(None, qid, docid, features), labelled=False)
     with working(f"Ranking {COMPILING}", quiet=quiet):
         from concordant.cli.data_rows import padding, scores_of
 

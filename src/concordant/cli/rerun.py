@@ -58,7 +58,7 @@ def rerun(
 
     old = RunFolder(run)
     config = found_in(best_of(old) if best else old.config(), folder)
-    if old.state != "finished":
+    if not old.facts().get("finished"):
         hint = "the command that began it goes on."
         raise ConcordantError(f"{run} is not finished: there is nothing to compare with.\nHint: {hint}")
     check_data(old, config)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concordant.cli.config import Config, differences, read_config, resolved
-from concordant.cli.data import MODEL
+from concordant.cli.data import CONFIG, MODEL
 from concordant.cli.output import without_nan
 from concordant.cli.train_kinds import packages_of
 from concordant.exceptions import ConcordantError
@@ -45,7 +45,7 @@ __all__ = [
     "versions_of",
 ]
 
-CONFIG, FACTS, METRICS, CHECKPOINT = "config.toml", "run.json", "metrics.json", "checkpoint"
+FACTS, METRICS, CHECKPOINT = "run.json", "metrics.json", "checkpoint"
 STUDY, TRIALS, BEST = "study.log", "trials.csv", "best.toml"  # of `tune`
 OURS = (CONFIG, FACTS, METRICS, MODEL, CHECKPOINT, STUDY, TRIALS, BEST)
 MORE = "[tune] trials"  # in which a search may differ from what it goes on with

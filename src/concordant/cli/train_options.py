@@ -184,6 +184,7 @@ def spaces_of(given: Sequence[str]) -> dict[str, Any]:
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:
     """Give the parameters that --set says, each once."""
+    from concordant.cli.config import KEYS
     from concordant.cli.config_toml import read_setting
 
     chosen: dict[str, Any] = {}
@@ -191,9 +192,8 @@ def settings_of(given: Sequence[str]) -> dict[str, Any]:
         name, value = read_setting(text)
         if name in chosen:
             raise ParameterError("--set", text, f"of another parameter: {name} is given already")
-        if name in ("kind", "convention", "seed"):
-            raise ParameterError(
-                "--set", text, f"a parameter; --{'model' if name == 'kind' else name} says it"
-            )
+        if name in KEYS["model"]:
+            own = "model" if name == "kind" else name
+            raise ParameterError("--set", text, f"a parameter; --{own} says it")
         chosen[name] = value
     return chosen

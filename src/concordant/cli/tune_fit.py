@@ -39,7 +39,7 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
     if tune is None:
         raise ParameterError("config", None, "that of a search")
     folder.admit(overwrite=overwrite or extends(config, folder))
-    config.ranker()  # refuses wrong parameters before any work
+    refuse_bounds(config, tune)
     if tune.trials is not None:
         need_optuna()
     rows, prints = read_files(config, quiet=quiet)
@@ -62,6 +62,14 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
         }
         done = complete(begun, chosen, resumed=resumed, checkpoint=checkpoint, quiet=quiet, search=facts)
     return Tuned(tune, trials, best, done)
+
+
+def refuse_bounds(config: Config, tune: Tune) -> None:
+    """Refuse what the ranker would not be made with, before any work."""
+    config.ranker()
+    for name, one in tune.space.items():
+        for end in one.ends:
+            config.chosen({name: end}).ranker()
 
 
 def extends(config: Config, folder: RunFolder) -> bool:

@@ -53,6 +53,11 @@ class Range:
     def __contains__(self, value: object) -> bool:
         return isinstance(value, int | float) and self.low <= value <= self.high
 
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The values that show whether all are allowed."""
+        return (self.low, self.high)
+
     def plain(self) -> str:
         """Give it as options and files say it."""
         return f"{self.low!r}:{self.high!r}" + (":log" if self.log else "")
@@ -77,6 +82,11 @@ class Choices:
 
     def __contains__(self, value: object) -> bool:
         return value in self.values
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The values that show whether all are allowed."""
+        return self.values
 
     def plain(self) -> list[Any]:
         """Give it as options and files say it."""

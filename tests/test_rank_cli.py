@@ -1,0 +1,268 @@
+"""`concordant rank` and `report`: the scores of the library, row by row, as a TREC run, as a page."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import concordant as cc
+from cli_calls import answer, call, mean, refusal, written_log
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    for seed, name in enumerate(("train", "test")):
+        written_log(folder, name, 30 - 10 * seed, seed)
+    answer("train", folder / "train.txt", "--test", folder / "test.txt", "-o", folder / "linear")
+    answer("train", folder / "train.txt", "--model", "pairs", "-o", folder / "pairs")
+    columns = ["--qid", "query", "--features", "match,price,words"]
+    table = folder / "test.parquet"
+    answer("train", folder / "train.parquet", "--test", table, *columns, "-o", folder / "named")
+    return folder
+
+
+def model_of(run):
+    return cc.load(run / "model.concordant")
+
+
+# --- rank
+
+
+def test_scores_are_those_of_the_model(home, tmp_path):
+    rows = cc.read_letor(home / "test.txt")
+    expected = model_of(home / "linear").predict(rows.X)
+    printed = call("rank", home / "linear", home / "test.txt")
+    assert np.array_equal([float(line) for line in printed.stdout.splitlines()], expected)
+    call("rank", home / "linear" / "model.concordant", home / "test.txt", "-o", tmp_path / "scores.txt")
+    assert (tmp_path / "scores.txt").read_text() == printed.stdout
+    told = answer("rank", home / "linear", home / "test.txt")
+    assert told["scores"] == expected.tolist()
+    assert told["n_queries"] == rows.n_queries
+
+
+def test_what_is_ranked_is_evaluated_as_the_run_was(home, tmp_path):
+    answer("rank", home / "linear", home / "test.txt", "-o", tmp_path / "scores.txt")
+    told = answer("evaluate", "--letor", home / "test.txt", "--scores", tmp_path / "scores.txt")
+    by_model = answer("evaluate", "--letor", home / "test.txt", "--model", home / "linear")
+    known = json.loads((home / "linear" / "metrics.json").read_text())["results"]
+    expected = {one["metric"]: one["value"] for one in known if one["ranking"] == "test"}
+    for one in (told, by_model):
+        assert {row["metric"]: row["value"] for row in one["results"]} == expected
+
+
+def test_a_run_is_read_back_in_the_order_of_the_scores(home, tmp_path):
+    rows = cc.read_letor(home / "test.txt")
+    scores = model_of(home / "linear").predict(rows.X)
+    result = call(
+        "rank", home / "linear", home / "test.txt", "--trec", "--tag", "mine", "-o", tmp_path / "run"
+    )
+    assert "named by number" in result.stderr
+    run = cc.read_run(tmp_path / "run")
+    by_name = {
+        str(row): (str(qid), score) for row, (qid, score) in enumerate(zip(rows.qid, scores, strict=True), 1)
+    }
+    assert {
+        doc: (str(qid), score) for doc, qid, score in zip(run.docid, run.qid, run.score, strict=True)
+    } == by_name
+    places = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
+    for qid in np.unique(rows.qid):
+        own = [line for line in places if line[0] == str(qid)]
+        assert [int(line[3]) for line in own] == list(range(1, len(own) + 1))
+        assert [float(line[4]) for line in own] == sorted((float(line[4]) for line in own), reverse=True)
+        assert {line[5] for line in own} == {"mine"}
+
+
+def test_depth_keeps_the_best_and_breaks_ties_as_trec_eval_does(home, tmp_path):
+    lines = [
+        f"1 qid:{qid} 1:{value} # docid = d{doc}" for qid in (1, 2) for doc, value in enumerate((3, 3, 9, 3))
+    ]
+    (tmp_path / "ties.txt").write_text("\n".join(lines) + "\n")
+    result = call("rank", home / "linear", tmp_path / "ties.txt", "--trec", "--depth", 2, "-q")
+    whole = call("rank", home / "linear", tmp_path / "ties.txt", "--trec", "-q")
+    kept = [line.split()[:4] for line in result.stdout.splitlines()]
+    everything = [line.split()[:4] for line in whole.stdout.splitlines()]
+    assert kept == [line for line in everything if int(line[3]) <= 2]
+    told = answer("rank", home / "linear", tmp_path / "ties.txt", "--trec", "--depth", 2)
+    assert [one["docid"] for one in told["queries"]["1"]] == [line[2] for line in kept if line[0] == "1"]
+
+
+def test_features_are_found_by_name(home, tmp_path):
+    model, table = model_of(home / "named"), pq.read_table(home / "test.parquet")
+    expected = model.predict(table.select(["match", "price", "words"]))
+    shuffled = table.select(["words", "url", "grade", "match", "query", "price"])
+    pq.write_table(shuffled, tmp_path / "other.parquet")
+    assert answer("rank", home / "named", tmp_path / "other.parquet")["scores"] == expected.tolist()
+    pq.write_table(table.drop_columns(["grade"]), tmp_path / "unjudged.parquet")
+    assert answer("rank", home / "named", tmp_path / "unjudged.parquet")["scores"] == expected.tolist()
+    told = answer("rank", home / "named", home / "test.parquet", "--trec", "--docid", "url", "--depth", 1)
+    best = {qid: ranked[0]["docid"] for qid, ranked in told["queries"].items()}
+    for qid, doc in best.items():
+        own = [row for row, name in enumerate(table["query"].to_pylist()) if name == qid]
+        assert expected[int(doc[1:])] == max(expected[own])
+    pq.write_table(table.drop_columns(["price"]), tmp_path / "less.parquet")
+    assert "price" in refusal("rank", home / "named", tmp_path / "less.parquet")
+    renamed = table.rename_columns(["q" if name == "query" else name for name in table.column_names])
+    pq.write_table(renamed, tmp_path / "renamed.parquet")
+    assert answer("rank", home / "named", tmp_path / "renamed.parquet", "--qid", "q")["n_rows"] == len(
+        expected
+    )
+    assert "query" in refusal("rank", home / "named", tmp_path / "renamed.parquet")
+
+
+def test_features_that_letor_leaves_out_are_0(home, tmp_path):
+    (tmp_path / "short.txt").write_text("0 qid:1 1:1 2:1\n0 qid:1 1:2\n")
+    result = call("rank", home / "linear", tmp_path / "short.txt")
+    model = model_of(home / "linear")
+    expected = model.predict(np.array([[1.0, 1, 0, 0, 0, 0, 0], [2.0, 0, 0, 0, 0, 0, 0]]))
+    assert [float(line) for line in result.stdout.splitlines()] == expected.tolist()
+    assert "5 last features" in result.stderr
+
+
+def test_pair_rankers_give_places(home):
+    rows = cc.read_letor(home / "test.txt")
+    result = call("rank", home / "pairs", home / "test.txt")
+    scores = np.array([float(line) for line in result.stdout.splitlines()])
+    assert "places in the query" in result.stderr
+    for qid in np.unique(rows.qid):
+        own = rows.qid == qid
+        order = model_of(home / "pairs").rank(rows.X[own])
+        assert np.array_equal(
+            np.argsort(-scores[own], kind="stable"), np.argsort(np.asarray(order), kind="stable")
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["nosuch", "test.txt"], "nosuch: No such file"),
+        (["test.txt", "test.txt"], "test.txt"),
+        ([".", "test.txt"], "there is no model.concordant"),
+        (["linear", "nosuch.txt"], "nosuch.txt: No such file"),
+        (["linear", "wide.txt"], "expected 7 features"),
+        (["linear", "empty.txt"], "empty.txt has no rows"),
+        (["linear", "wrong.txt"], "wrong.txt, line 1"),
+        (["linear", "test.txt", "--depth", "2"], "left out without --trec"),
+        (["linear", "test.txt", "--tag", "x"], "left out without --trec"),
+        (["linear", "test.txt", "--trec", "--tag", "a b"], "tag"),
+        (["linear", "test.txt", "-o", "test.txt"], "it would overwrite"),
+        (["linear", "test.txt", "-o", "nowhere/x"], "nowhere: No such file"),
+        (["linear", "test.txt", "--qid", "q"], "no columns of names"),
+        (["named", "test.txt"], "expected 3 features"),
+    ],
+)
+def test_what_cannot_be_ranked_is_said(home, monkeypatch, options, words):
+    monkeypatch.chdir(home)
+    (home / "wide.txt").write_text("1 qid:1 99:1\n")
+    (home / "empty.txt").write_text("")
+    (home / "wrong.txt").write_text("one qid:1 1:1\n")
+    before = (home / "test.txt").read_bytes()
+    assert words in refusal("rank", *options)
+    assert (home / "test.txt").read_bytes() == before
+
+
+def test_models_of_pairs_of_items_do_not_rank_rows(home, tmp_path):
+    from concordant.ratings import Elo
+
+    cc.save(Elo().fit(["a", "b"], ["b", "c"], [1, -1]), tmp_path / "games.cmp")
+    assert "`concordant compare` reads such models" in refusal(
+        "rank", tmp_path / "games.cmp", home / "test.txt"
+    )
+
+
+# --- report
+
+
+@pytest.fixture
+def page(tmp_path):
+    pytest.importorskip("plotly")
+    return tmp_path / "page.html"
+
+
+def test_a_report_is_that_of_the_library(home, page):
+    told = answer("report", home / "linear", home / "test.txt", "-o", page)
+    rows, model = cc.read_letor(home / "test.txt"), model_of(home / "linear")
+    expected = cc.report(model, rows.X, rows.y, qid=rows.qid).to_dict()
+    assert told["metrics"] == expected["metrics"]
+    assert told["certificate"] == expected["certificate"]
+    assert told["judged"]["model"] == "linear (LinearRanker)"
+    assert page.read_text().lower().startswith("<!doctype html>")
+
+
+def test_a_run_knows_its_test_file_and_columns(home, page):
+    shown = call("report", home / "named", "--baseline", home / "linear", "-o", page)
+    assert shown.exit_code == 2, "the baseline reads seven features, and four of them are not in the run"
+    told = answer("report", home / "named", "-o", page)
+    table = pq.read_table(home / "test.parquet")
+    scores = model_of(home / "named").predict(table.select(["match", "price", "words"]))
+    expected = mean(
+        "ndcg@10", table["grade"].to_numpy(), scores, table["query"].to_numpy(zero_copy_only=False)
+    )
+    assert told["metrics"][0]["model"]["value"] == pytest.approx(expected, abs=1e-12)
+    assert "no test file" in refusal("report", home / "pairs", "-o", page)
+
+
+def test_baselines_are_models_or_scores(home, page, tmp_path):
+    rows = cc.read_letor(home / "test.txt")
+    pairs = answer("rank", home / "pairs", home / "test.txt", "-o", tmp_path / "pairs.txt")["scores"]
+    by_model = answer("report", home / "linear", "--baseline", home / "pairs", "-m", "ap", "-o", page)
+    by_scores = answer(
+        "report", home / "linear", "--baseline", tmp_path / "pairs.txt", "-m", "ap", "-o", page
+    )
+    assert by_model["metrics"] == by_scores["metrics"]
+    assert by_model["metrics"][0]["baseline"]["value"] == pytest.approx(
+        mean("ap", rows.y, pairs, rows.qid), abs=1e-12
+    )
+    told = answer(
+        "report", tmp_path / "pairs.txt", home / "test.txt", "-c", "trec_eval", "-m", "ap", "-o", page
+    )
+    assert told["certificate"] is None
+    assert told["conventions"]["name"] == "trec_eval"
+
+
+def test_the_table_and_the_place_of_the_page_are_shown(home, page):
+    shown = call("report", home / "linear", "-o", page, "--title", "A search")
+    assert shown.exit_code == 0
+    assert f"report: {page}" in shown.stdout
+    assert "A search" in page.read_text()
+    assert str(page) not in call("report", home / "linear", "-o", page, "--quiet").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["linear", "-o", "page.pdf"], "ends in .html"),
+        (["linear", "-o", "nowhere/page.html"], "nowhere: No such file"),
+        (["linear", "test.txt", "-o", "page.html", "--baseline", "few.txt"], "1 score, but test.txt has"),
+        (["few.txt", "test.txt", "-o", "page.html"], "1 score, but test.txt has"),
+        (["few.txt", "-o", "page.html"], "no test file"),
+        (["linear", "-o", "page.html", "-m", "ndgc"], "unknown metric"),
+        (["linear", "-o", "page.html", "--baseline", "test.txt"], "is not a score"),
+        (["cut.concordant", "test.txt", "-o", "page.html"], "cut.concordant"),
+        (["few.txt", "test.txt", "-o", "page.html", "--learning-curve", "train.txt"], "1 score"),
+    ],
+)
+def test_what_cannot_be_reported_is_said(home, monkeypatch, options, words):
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(home)
+    (home / "few.txt").write_text("1\n")
+    (home / "cut.concordant").write_bytes((home / "linear" / "model.concordant").read_bytes()[:99])
+    assert words in refusal("report", *options)
+    assert not (home / "page.html").exists()
+
+
+def test_a_table_without_rows(home, tmp_path):
+    pq.write_table(
+        pa.table(
+            {
+                "qid": pa.array([], pa.int64()),
+                "grade": pa.array([], pa.int64()),
+                "a": pa.array([], pa.float64()),
+            }
+        ),
+        tmp_path / "none.parquet",
+    )
+    assert "no rows" in refusal("train", tmp_path / "none.parquet", "-o", tmp_path / "run")
+    assert "no rows" in refusal("rank", home / "linear", tmp_path / "none.parquet")

@@ -1,0 +1,421 @@
+"""`concordant train` and `rerun`: the library's numbers, in a folder that says all that they depend on."""
+
+import hashlib
+import importlib.metadata
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import concordant as cc
+from cli_calls import answer, call, contents, killed, mean, refusal, written_log
+from concordant.cli.config import merged, read_config, resolved
+from concordant.cli.config_toml import read_setting, toml_text
+from concordant.cli.runs import RunFolder
+from concordant.cli.train_kinds import KINDS, defaults_of
+from concordant.persistence import digest_of
+
+SMALL = {
+    "linear": [],
+    "linear-cv": ["--set", "alphas=[1.0, 0.1]", "--set", "cv=2"],
+    "maxmargin": ["--set", "tol=0.01"],
+    "pairs": [],
+    "boosted": ["--set", "n_estimators=5", "--set", "n_jobs=1"],
+    "neural": ["--set", "max_epochs=2", "--set", "hidden=[4]"],
+}
+NEEDS = {"boosted": "lightgbm", "neural": "torch"}
+FILES = {"config.toml", "run.json", "metrics.json", "model.concordant"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    for seed, name in enumerate(("train", "vali", "test")):
+        written_log(folder, name, 40 - 10 * seed, seed)
+    return folder
+
+
+@pytest.fixture
+def run(home, tmp_path):
+    """A finished run."""
+    answer("train", home / "train.txt", "--test", home / "test.txt", "-o", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_the_kinds_are_all_that_can_be_tried():
+    assert set(SMALL) == set(KINDS)
+
+
+@pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning")
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_run_is_that_of_the_library_and_reproduces_itself(home, tmp_path, kind):
+    if kind in NEEDS:
+        pytest.importorskip(NEEDS[kind])
+    out = tmp_path / "run"
+    told = answer(
+        "train", home / "train.txt", "--test", home / "test.txt", "--model", kind, *SMALL[kind], "-o", out
+    )
+    train, test = (cc.read_letor(home / f"{name}.txt") for name in ("train", "test"))
+    given = dict(map(read_setting, SMALL[kind][1::2]))
+    model = getattr(cc, KINDS[kind])(
+        **{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    )
+    model.fit(train.X, train.y, qid=train.qid)
+    for one in told["results"]:
+        rows = {"train": train, "test": test}[one["ranking"]]
+        expected = mean(one["metric"], rows.y, model.scores_to_rank(rows.X, rows.qid), rows.qid)
+        assert one["value"] == pytest.approx(expected, abs=1e-12)
+    assert told["metrics"][0] == model.metric
+    assert set(contents(out)) == FILES
+    assert told["model"]["digest"] == digest_of(out / "model.concordant")
+    again = answer("rerun", out)
+    assert again["same"]
+    assert again["model"]["now"] == told["model"]["digest"]
+
+
+def test_the_folder_says_what_the_result_depends_on(home, run):
+    facts = json.loads((run / "run.json").read_text())
+    assert facts["versions"]["concordant"] == cc.__version__
+    assert facts["versions"]["numpy"] == importlib.metadata.version("numpy")
+    assert facts["seed"] == 0
+    assert facts["finished"] >= facts["started"]
+    assert facts["seconds"] > 0
+    for part in ("train", "test"):
+        path = home / f"{part}.txt"
+        rows = cc.read_letor(path)
+        assert facts["data"][part] == {
+            "path": str(path),
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "bytes": path.stat().st_size,
+            "rows": len(rows.y),
+            "queries": rows.n_queries,
+            "features": rows.X.shape[1],
+        }
+    model = tomllib.loads((run / "config.toml").read_text())["model"]
+    assert set(model) == {"kind", "metric", "seed", *defaults_of("linear")}
+    assert json.loads((run / "metrics.json").read_text())["results"][0]["metric"] == "ndcg@10"
+
+
+def test_the_configuration_trains_the_same_model(run, tmp_path):
+    told = answer("train", "--config", run / "config.toml", "-o", tmp_path / "again")
+    assert told["model"]["digest"] == digest_of(run / "model.concordant")
+    assert (run / "config.toml").read_bytes() == (tmp_path / "again" / "config.toml").read_bytes()
+
+
+def test_options_win_over_the_file_and_its_paths_are_beside_it(home, tmp_path, monkeypatch):
+    text = '[data]\ntrain = "train.txt"\n[model]\nmetric = "ap"\nalpha = 7\n[evaluate]\nmetrics = "rr"\n'
+    (home / "linear.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    told = answer("train", "--config", home / "linear.toml", "-m", "ndcg@3", "--seed", 4, "-o", "run")
+    model = told["config"]["model"]
+    assert (model["metric"], model["alpha"], model["seed"]) == ("ndcg@3", 7.0, 4)
+    assert told["config"]["data"] == {"train": str(home / "train.txt")}
+    assert told["config"]["evaluate"] == {"metrics": ["ndcg@3", "rr"]}
+
+
+def test_conventions_are_those_that_were_said(home, tmp_path):
+    """A resolved file gives itself back, whatever the metrics' conventions are."""
+    cases = [
+        (["-m", "ndcg@5[lightgbm]"], ["ndcg@5[lightgbm]", "ndcg@1[lightgbm]", "ap[lightgbm]"]),
+        (["-m", "ndcg@5[lightgbm]", "-e", "ap", "-e", "rr[rax]"], ["ndcg@5[lightgbm]", "ap", "rr[rax]"]),
+        (["-m", "ndcg@5", "-c", "lightgbm", "-e", "ap"], ["ndcg@5[lightgbm]", "ap[lightgbm]"]),
+    ]
+    for number, (options, expected) in enumerate(cases):
+        out = tmp_path / str(number)
+        told = answer("train", home / "train.txt", *options, "-o", out)
+        metrics = told["config"]["evaluate"]["metrics"]
+        assert set(expected) <= set(metrics)
+        assert "ap" in expected or "ap" not in metrics
+        assert answer("rerun", out)["same"]
+
+
+def test_a_table_gives_the_numbers_of_the_text(home, tmp_path, run):
+    columns = ["--qid", "query", "--features", "official,match,reviews,price,freshness,brand,words"]
+    told = answer(
+        "train", home / "train.parquet", "--test", home / "test.parquet", *columns, "-o", tmp_path / "table"
+    )
+    known = json.loads((run / "metrics.json").read_text())["results"]
+    assert [one["value"] for one in told["results"]] == pytest.approx(
+        [one["value"] for one in known], abs=1e-12
+    )
+    model = cc.load(tmp_path / "table" / "model.concordant")
+    assert model.feature_names_in_.tolist() == columns[3].split(",")
+
+
+def test_validation_rows_are_held_out(home, tmp_path):
+    options = ["--model", "linear-cv", "--set", "alphas=[10, 0.1]", "--validation", home / "vali.txt"]
+    answer("train", home / "train.txt", *options, "-o", tmp_path / "run")
+    train, held = (cc.read_letor(home / f"{name}.txt") for name in ("train", "vali"))
+    model = cc.LinearRankerCV(alphas=[10, 0.1]).fit(train.X, train.y, qid=train.qid, validation=held)
+    assert cc.load(tmp_path / "run" / "model.concordant").alpha_ == model.alpha_
+
+
+# --- rerun
+
+
+def test_a_result_that_differs_is_exit_1(run):
+    metrics = json.loads((run / "metrics.json").read_text())
+    metrics["results"][-1]["value"] += 1e-15
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    result = call("rerun", run, "--json")
+    told = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert [one["same"] for one in told["metrics"]].count(False) == 1
+    assert told["model"]["same"]
+    shown = call("rerun", run)
+    assert shown.exit_code == 1
+    assert "different" in shown.stdout
+
+
+def test_another_model_is_exit_1_and_other_versions_are_named(run):
+    facts = json.loads((run / "run.json").read_text())
+    facts["model"]["digest"] = "0" * 64
+    facts["versions"]["numpy"] = "1.0"
+    (run / "run.json").write_text(json.dumps(facts))
+    result = call("rerun", run)
+    assert result.exit_code == 1
+    assert "numpy was 1.0" in result.stderr
+
+
+def test_changed_data_and_half_runs_are_refused(home, run, tmp_path):
+    shutil.copytree(home, tmp_path / "copy")
+    answer("train", tmp_path / "copy" / "train.txt", "-o", tmp_path / "mine")
+    path = tmp_path / "copy" / "train.txt"
+    path.write_text(path.read_text() + "1 qid:999 1:0.5\n")
+    assert "is not what it was" in refusal("rerun", tmp_path / "mine")
+    path.unlink()
+    assert "No such file" in refusal("rerun", tmp_path / "mine")
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**facts, "finished": None}))
+    assert "not finished" in refusal("rerun", run)
+    assert "no run directory" in refusal("rerun", home)
+
+
+def test_moved_data_are_found_by_name(home, run, tmp_path):
+    shutil.copytree(home, tmp_path / "copy")
+    config = run / "config.toml"
+    config.write_text(config.read_text().replace(str(home), "/nowhere"))
+    assert "No such file" in refusal("rerun", run)
+    told = answer("rerun", run, "--folder", tmp_path / "copy", "-o", tmp_path / "new")
+    assert told["same"]
+    assert set(contents(tmp_path / "new")) == FILES
+
+
+# --- folders
+
+
+def test_folders_are_never_overwritten_unasked(home, run, tmp_path):
+    before = contents(run)
+    assert "this run is finished" in refusal("train", home / "train.txt", "-o", run)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    assert "not a run directory" in refusal(
+        "train", home / "train.txt", "-o", tmp_path / "mine", "--overwrite"
+    )
+    assert contents(run) == before
+    assert "error" in refusal("train", home / "train.txt", "-o", home / "train.txt")
+    (run / "notes.txt").write_text("mine")
+    answer("train", home / "train.txt", "-m", "ap", "-o", run, "--overwrite")
+    assert set(contents(run)) == {*FILES, "notes.txt"}
+    assert cc.load(run / "model.concordant").metric == "ap"
+
+
+def test_damaged_facts_are_named_and_can_be_overwritten(home, run):
+    (run / "run.json").write_text("{")
+    assert "this is not JSON" in refusal("rerun", run)
+    assert "--overwrite" in refusal("train", home / "train.txt", "-o", run)
+    answer("train", home / "train.txt", "-o", run, "--overwrite")
+
+
+def test_one_process_at_a_time(home, tmp_path):
+    with RunFolder(tmp_path / "run").held():
+        assert "another process" in refusal("train", home / "train.txt", "-o", tmp_path / "run")
+    answer("train", home / "train.txt", "-o", tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["linear", "boosted"])
+def test_a_killed_run_goes_on_to_the_same_model(home, tmp_path, kind):
+    if kind in NEEDS:
+        pytest.importorskip(NEEDS[kind])
+    slow = {"linear": ["--set", "tol=1e-12", "--set", "alpha=1e-9"], "boosted": ["--set", "n_estimators=60"]}
+    options = ["train", home / "train.txt", "--model", kind, *slow[kind], "-o"]
+    run = tmp_path / "run"
+    kept = run / "checkpoint"
+    assert killed(lambda: kept.is_dir() and any(one.is_file() for one in kept.rglob("*")), *options, run)
+    assert not (run / "model.concordant").exists()
+    told = answer(*options, run)
+    assert told["resumed"]
+    assert told["model"]["digest"] == answer(*options, tmp_path / "whole")["model"]["digest"]
+    assert set(contents(run)) == FILES
+
+
+def test_ctrl_c_is_130_and_only_the_same_run_goes_on(home, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    data, out = tmp_path / "train.txt", tmp_path / "run"
+    data.write_bytes((home / "train.txt").read_bytes())
+    with monkeypatch.context() as patch:
+        patch.setattr("concordant.cli.train_fit.fit_rows", stop)
+        assert call("train", data, "-o", out).exit_code == 130
+    assert set(contents(out)) == {"config.toml", "run.json"}
+    assert "differs in [model] alpha, [model] tol" in refusal(
+        "train", data, "-o", out, "--set", "alpha=2", "--set", "tol=0.1"
+    )
+    assert "there is no model.concordant" in refusal("rank", out, data)
+    data.write_text(data.read_text() + "1 qid:999 1:0.5\n")
+    assert f"differs in {data}" in refusal("train", data, "-o", out)
+    data.write_bytes((home / "train.txt").read_bytes())
+    (out / ".model.concordant.0.tmp").write_text("what a kill leaves")
+    assert answer("train", data, "-o", out)["resumed"]
+    assert set(contents(out)) == FILES
+
+
+def test_half_a_model_is_no_run(home, tmp_path, monkeypatch):
+    """A ranker that was told to stop gives what it has: that is not what was asked for."""
+
+    class Stopped:
+        stopped_by_ = "interrupt"
+
+        def get_params(self, **_):
+            return {}
+
+        def set_params(self, **_):
+            return self
+
+        def fit(self, *_, **__):
+            return self
+
+    monkeypatch.setattr("concordant.cli.config.made", lambda *_: Stopped())
+    result = call("train", home / "train.txt", "-o", tmp_path / "run")
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.stderr
+    assert "model.concordant" not in contents(tmp_path / "run")
+
+
+# --- output
+
+
+def test_tables_show_sizes_values_notes_and_certificate(home, tmp_path):
+    result = call("train", home / "train.txt", "--test", home / "test.txt", "-o", tmp_path / "run")
+    assert result.exit_code == 0
+    told = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    lines = list(map(str.split, result.stdout.splitlines()))
+    rows = cc.read_letor(home / "test.txt")
+    assert ["test", f"{len(rows.y):,}", str(rows.n_queries), "7", "test.txt"] in lines
+    value = next(one for one in told["results"] if (one["ranking"], one["metric"]) == ("test", "ap"))
+    assert ["test", f"{value['value']:.4f}", *map(str, counts(value))] in lines
+    assert "proven" in result.stdout
+    quiet = call("train", home / "train.txt", "-o", tmp_path / "quiet", "--quiet")
+    assert quiet.stderr == ""
+    assert "proven" not in quiet.stdout
+
+
+def counts(told):
+    return told["n_queries"] - told["n_skipped"], told["n_skipped"]
+
+
+def test_warnings_of_the_fit_are_notes(home, tmp_path):
+    options = ["--set", "surrogate=preorder", "-o", tmp_path / "run"]
+    result = call("train", home / "train.txt", *options)
+    assert result.exit_code == 0
+    assert "note: " in result.stderr
+    assert "nothing guarantees" in " ".join(json.loads((tmp_path / "run" / "run.json").read_text())["notes"])
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--model", "liner"], "unknown model 'liner'. Did you mean 'linear'?"),
+        (["-m", "ndgc"], "unknown metric 'ndgc'"),
+        (["--set", "alhpa=1"], "unknown parameter of linear 'alhpa'. Did you mean 'alpha'?"),
+        (["--set", "alpha"], "NAME=VALUE"),
+        (["--set", "alpha=-1"], "alpha=-1.0 is not allowed"),
+        (["--set", "alpha=[1"], "TOML value"),
+        (["--set", "alpha=1", "--set", "alpha=2"], "given already"),
+        (["--set", "metric=ap"], "--metric"),
+        (["--set", "random_state=1"], "--seed"),
+        (["--set", "kind=linear"], "--model says it"),
+        (["--set", "checkpoint=x"], "unknown parameter"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed", str(2**32)], "from 0 to 4294967295"),
+        (["-c", "lightgmb"], "Did you mean 'lightgbm'"),
+        (["--qid", "query"], "LETOR text, which has no columns"),
+        (["--test", "nosuch.txt"], "nosuch.txt: No such file"),
+        (["--config", "nosuch.toml"], "nosuch.toml: No such file"),
+    ],
+)
+def test_wrong_options_end_with_a_message_and_leave_nothing(home, tmp_path, options, words):
+    assert words in refusal("train", home / "train.txt", "-o", tmp_path / "run", *options)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[modl]\n", "unknown section"),
+        ("[data]\ntrian = 'x'\n", "Did you mean 'train'?"),
+        ("[data]\ntrain = 3\n", "train=3 is not allowed"),
+        ("[model]\nkind = \n", "line 2, column 8"),
+        ("model = 3\n", "a section, as in [model]"),
+        ("[model]\nalpha = 1\nalpha = 2\n", "line 3"),
+        ("[evaluate]\nmetrics = [1]\n", "a list of texts"),
+        ("[model]\nkind = 'linear\n", "line 2"),
+        ("\xff", "not UTF-8"),
+    ],
+)
+def test_wrong_files_name_the_place(home, tmp_path, text, words):
+    (tmp_path / "wrong.toml").write_bytes(text.encode("latin-1"))
+    told = refusal("train", home / "train.txt", "--config", tmp_path / "wrong.toml", "-o", tmp_path / "run")
+    assert words in told
+
+
+def test_sets_that_do_not_go_together(home, tmp_path):
+    (tmp_path / "wide.txt").write_text("1 qid:1 9:0.5\n0 qid:1 1:1\n")
+    told = answer("train", home / "train.txt", "--test", tmp_path / "wide.txt", "-o", tmp_path / "wide")
+    assert told["data"]["train"]["features"] == 9  # LETOR leaves zeros out: the widest file counts
+    table = ["train", home / "train.parquet", "-o", tmp_path / "run", "--qid", "query"]
+    assert "column 'url' must be numeric" in refusal(*table)
+    assert "--features A,B" in refusal(*table)
+    named = [*table, "--features", "official,match", "--test", home / "test.txt"]
+    assert "which has no columns of names" in refusal(*named)
+    assert "DATA" in refusal("train", "-o", tmp_path / "run")
+
+
+# --- configuration
+
+
+values = st.recursive(
+    st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), values))
+def test_toml_reads_back_as_it_was(section):
+    assert tomllib.loads(toml_text({"model": section}))["model"] == section
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_resolved_configuration_gives_itself_back(tmp_path, kind):
+    if kind in NEEDS:
+        pytest.importorskip(NEEDS[kind])
+    flags = {"data": {"train": "a b/train.txt", "test": ["t.txt"]}, "model": {"kind": kind, "seed": 3}}
+    config = resolved(merged({}, flags))
+    (tmp_path / "config.toml").write_text(config.text(), encoding="utf-8")
+    assert resolved(read_config(tmp_path / "config.toml")) == config
+    assert config.train == Path("a b/train.txt").absolute()
+    assert np.array_equal(config.ranker().get_params()["metric"], config.metric)
