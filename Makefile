@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-demo  ## set up, then train and judge rankers on a sear
 	$(BIN)/concordant demo
 
 test: $(VENV)/.installed-test  ## set up, then run every test and doctest
-	$(BIN)/python -m pytest -n auto $(TESTS)
+	$(BIN)/python -m pytest -n auto --ignore=tests/browser $(TESTS)
 
 test-browser: $(VENV)/.installed-test  ## look at reports in a real browser; skipped where chromium or its driver is absent
 	$(BIN)/python -m pytest -p no:randomly tests/browser
@@ -27,7 +27,8 @@ format: $(VENV)/.installed-lint  ## let ruff fix what it can
 bench: $(VENV)/.installed-test  ## ratios against the real peers, written to benchmarks/results
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.installed-docs  ## the documentation, in docs/_build
+docs: $(VENV)/.installed-docs  ## the documentation, in docs/_build; the page of benchmarks from their results
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/sphinx-build --quiet --fail-on-warning docs docs/_build
 	@echo "open docs/_build/index.html"
 

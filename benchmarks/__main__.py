@@ -5,17 +5,17 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import tables
+from benchmarks import page, tables
 
 SUITES = (  # modules of this package; each is imported when it is run: together they load every peer
     "boosting", "certificates", "choice", "comparer", "decoders", "device", "maxmargin", "metrics", "neural",
-    "ratings", "reading", "startup", "surrogates", "torch_losses", "training", "tree_choice",
+    "ratings", "reading", "significance", "startup", "surrogates", "torch_losses", "training", "tree_choice",
 )  # fmt: skip
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Run the chosen suites, print their tables and write them down."""
+    """Run the chosen suites, print their tables and write them down; the documentation's page follows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; none means all")
     parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, not how fast")
@@ -32,6 +32,8 @@ def main() -> None:
         for table in results:
             tables.show(table)
         print("written:", tables.write(folder, name, results, about | {"load_after": tables.load()}))
+    if folder == page.RESULTS:
+        page.write()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,14 @@
-"""Sphinx configuration: Markdown pages, numpydoc reference."""
+"""Sphinx configuration: Markdown pages, numpydoc reference, formulas that need no network."""
 
+from html import escape
 from importlib.util import find_spec
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
+from sphinx.writers.html5 import HTML5Translator
 
 from concordant import __version__
 
@@ -12,9 +20,39 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "concordant"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_math_renderer = "mathml"
 default_role = "code"
 autodoc_mock_imports = [name for name in ("torch", "triton") if find_spec(name) is None]  # read, not run
 autodoc_typehints = "none"  # numpydoc's parameter sections say more
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+
+
+def setup(app: Sphinx) -> None:
+    """Formulas become MathML, which browsers draw by themselves: MathJax would be fetched from elsewhere."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
+
+
+def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula within a line."""
+    writer.body.append(drawn(node))
+    raise nodes.SkipNode
+
+
+def displayed_formula(writer: HTML5Translator, node: nodes.math_block) -> None:
+    """Write a formula on a line of its own, which scrolls where it is too wide."""
+    writer.body.append(f'<div class="math">{drawn(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def drawn(node: nodes.Element, *, as_block: bool = False) -> str:
+    """Give the formula as MathML; what cannot be read is a warning at its line, and stays as it is."""
+    try:
+        return str(tex2mathml(node.astext(), as_block=as_block))
+    except MathError as error:
+        getLogger(__name__).warning("%s: %s", node.astext(), error, location=node)
+        return escape(node.astext())

@@ -1,0 +1,281 @@
+"""Every block of the documentation is run or checked, or stands in `NOT_RUN` with the reason why not.
+
+How a block is run says doc_blocks.py. The other tests are about what a page has to say: all public names, the
+benchmarks as they were measured, code and tests that exist, links that lead somewhere.
+"""
+
+import importlib
+import importlib.util
+import json
+import pkgutil
+import re
+import sys
+import tomllib
+import types
+
+import pytest
+from typer.testing import CliRunner
+
+import concordant
+from concordant.cli import app
+from doc_blocks import FENCE, ROOT, blocks_of, read
+
+PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
+
+DATA = "reads a public data set that is not shipped"
+LONG = "takes minutes; printed by the command above it"
+ELSEWHERE = "run by another test: "
+
+NOT_RUN = {  # (page, how the block begins): why
+    ("boosting-study.md", "mq2008 +"): DATA,
+    ("boosting-study.md", "ours less"): DATA,
+    ("boosting-study.md", "mq2008:"): DATA,
+    ("boosting-study.md", "mq2007-partial:"): DATA,
+    ("boosting-study.md", "ohsumed:"): DATA,
+    ("bounds.md", "$ concordant reproduce bounds"): ELSEWHERE
+    + "tests/test_bounds_simulation.py, on fewer draws",
+    ("command-line.md", "$ concordant certify ap --matrix --search"): LONG,
+    ("command-line.md", "$ concordant certify ap squared --search"): LONG,
+    ("conditions.md", "import concordant as cc"): DATA,
+    ("conditions.md", "dots:"): DATA,
+    ("conditions.md", "votes = cc.datasets.load"): DATA,
+    ("conditions.md", "concordant.exceptions.LabelError"): DATA,
+    ("conditions.md", "panels = workers"): DATA,
+    ("conditions.md", "Replicates("): DATA,
+    ("conditions.md", "people = Replicates"): DATA,
+    ("conditions.md", "4926 different orders"): DATA,
+    ("consistency.md", "a coin between"): LONG,
+    ("exactness.md", "three label vectors"): LONG,
+    ("exactness.md", "two kinds of annotators"): LONG,
+    ("export.md", "curl -X POST"): "needs a search engine",
+    ("maxmargin-reproduction.md", "mq2008:"): DATA,
+    ("maxmargin-reproduction.md", "ohsumed:"): DATA,
+    ("pairs-reproduction.md", "mq2008:"): DATA,
+    ("pairs-reproduction.md", "mq2007-partial:"): DATA,
+    ("pairs-reproduction.md", "ohsumed:"): DATA,
+    ("rankers.md", "model = cc.LinearRanker("): "needs a GPU; tests/test_device.py runs the same code",
+    ("svmcompare.md", "l2:"): DATA,
+    ("svmcompare.md", "Baselines less compare"): DATA,
+    ("svmcompare.md", "concordant reproduce svmcompare --figure 4 --size 50"): LONG,
+    ("svmcompare.md", "l1:"): LONG,
+    ("svmcompare.md", "Margins of separable pairs"): LONG,
+    ("svmcompare.md", "chess:"): DATA,
+    ("torch.md", "class RankingLoss"): ELSEWHERE + "tests/test_examples.py, as a part of an example",
+}
+
+
+def reason(block):
+    """Why it is not run, if it is listed."""
+    listed = [key for key in NOT_RUN if key[0] == block.page and block.first.startswith(key[1])]
+    return listed[0] if listed else None
+
+
+ALL = {name: blocks_of(name, path.read_text(encoding="utf-8")) for name, path in PAGES.items()}
+
+
+@pytest.mark.parametrize(
+    "page", [name for name, blocks in ALL.items() if any(not one.is_doctest for one in blocks)]
+)
+@pytest.mark.filterwarnings("ignore:unsafe cast")  # ranx's own, where it is compiled
+def test_every_block_is_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if page in ("torch.md", "neural.md"):
+        pytest.importorskip("torch", reason="torch is not installed")
+    read([block for block in ALL[page] if not reason(block)], tmp_path)
+
+
+def test_what_is_not_run_is_there():
+    met = {reason(block) for blocks in ALL.values() for block in blocks if not block.is_doctest}
+    assert not set(NOT_RUN) - met
+
+
+# ---------------------------------------------------------------- each kind of block, wrong
+
+
+WRONG = {  # what is told of it: a page on which it stands
+    "another output": "```text\n$ concordant --version\nconcordant 9.9\n```\n",
+    "a crash": "```text\n$ cat nowhere.txt\n```\n",
+    "no such option": "```text\nconcordant evaluate --letters test.txt\n```\n",
+    "no such command": "```text\nconcordant rate test.txt\n```\n",
+    "no such target": "```text\nmake coffee\n```\n",
+    "no such extra": "```text\npip install -e '.[sauce]'\n```\n",
+    "no such module": "```text\npython -m benchmarks.coffee\n```\n",
+    "another tool": "```text\n$ curl example.org\n```\n",
+    "another print": "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+    "a print that is not shown": "```python\nprint(1)\n```\n\nThat is all.\n",
+    "an error": "```python\n1 / 0\n```\n",
+    "no TOML": "`a.toml`:\n\n```toml\na = \n```\n",
+    "just text": "```text\nBest is 1>2>3.\n```\n",
+}
+
+
+@pytest.mark.parametrize("page", WRONG.values(), ids=WRONG)
+def test_a_wrong_block_is_noticed(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((AssertionError, ZeroDivisionError, tomllib.TOMLDecodeError)):
+        read(blocks_of("wrong.md", page), tmp_path)
+
+
+# ---------------------------------------------------------------- the reference
+
+DIRECTIVE = re.compile(r"^\.\. (auto\w+|py:data):: (\S+)", re.MULTILINE)
+
+
+def target(path):
+    """The object that a directive names: an attribute, or else a module of that name."""
+    found = concordant
+    for name in path.removeprefix("concordant.").split("."):
+        found = getattr(found, name, None) or importlib.import_module(f"{found.__name__}.{name}")
+    return found
+
+
+def documented(text):
+    """The objects of a page of the reference."""
+    named = [(kind, target(path)) for kind, path in DIRECTIVE.findall(text)]
+    members = [
+        getattr(found, name) for kind, found in named if kind == "automodule" for name in found.__all__
+    ]
+    return [found for _, found in named] + members
+
+
+def public():
+    """Name -> object, of all packages but the command line."""
+    packages = [one.name for one in pkgutil.walk_packages(concordant.__path__, "concordant.") if one.ispkg]
+    for package in ["concordant", *(one for one in packages if not one.startswith("concordant.cli"))]:
+        if package.startswith("concordant.torch") and not importlib.util.find_spec("torch"):
+            continue
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            if not isinstance(found := getattr(module, name), types.ModuleType):
+                yield f"{package}.{name}", found
+
+
+def undocumented(text):
+    """The public names that a reference leaves out."""
+    known = {id(one) for one in documented(text)}
+    return [name for name, found in public() if id(found) not in known]
+
+
+def test_every_public_name_is_in_the_reference():
+    assert not undocumented(PAGES["api.md"].read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("line", [".. autofunction:: certify", ".. autoclass:: concordant.ratings.Elo"])
+def test_a_name_that_is_missing_is_noticed(line):
+    text = PAGES["api.md"].read_text(encoding="utf-8")
+    (missing,) = {name.rpartition(".")[2] for name in undocumented(text.replace(line + "\n", ""))}
+    assert line.endswith(missing)
+
+
+def test_a_name_that_is_not_there_is_noticed():
+    with pytest.raises(ModuleNotFoundError):
+        documented(".. autofunction:: concordant.metrics.precisely\n")
+
+
+# ---------------------------------------------------------------- the page of benchmarks
+
+
+@pytest.fixture
+def benchmarks():
+    """The module that writes the page; it imports nothing of the package."""
+    spec = importlib.util.spec_from_file_location("benchmarks_page", ROOT / "benchmarks" / "page.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def test_the_page_of_benchmarks_is_that_of_the_results(benchmarks):
+    written = PAGES["benchmarks.md"].read_text(encoding="utf-8")
+    assert written == benchmarks.page(), "run: python -m benchmarks.page"
+
+
+def test_numbers_of_the_page_come_from_the_results(benchmarks, tmp_path, monkeypatch):
+    table = {"title": "t", "rows": [{"tool": "a", "/": 0.25}, {"tool": "b", "/": "40.2 (2.0 to 50.1)"}]}
+    (tmp_path / "suite.json").write_text(json.dumps({"tables": [table]}))
+    monkeypatch.setattr(benchmarks, "RESULTS", tmp_path)
+    line = benchmarks.Headline("x", "suite", "t", "/").line()
+    assert line == "| x | 0.25x to 40x | [suite](#suite-suite) |"
+    assert (
+        "| 4.0 s |"
+        in benchmarks.Headline("x", "suite", "t", "/", {"tool": "a"}, inverse=True, unit=" s").line()
+    )
+    with pytest.raises(LookupError):
+        benchmarks.Headline("x", "suite", "t", "/", {"tool": "c"}).line()
+
+
+# ---------------------------------------------------------------- what pages point at
+
+CITED = re.compile(r"`(tests/\w+\.py)(?:::(\w+))?`")
+MODULE = re.compile(r"`(concordant(?:\.\w+)+)`")
+LINK = re.compile(r"\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+
+
+def broken_citations(text):
+    """Tests and modules that a page names and that are not there."""
+    for file, test in CITED.findall(text):
+        path = ROOT / file
+        if not path.exists() or (test and f"def {test}(" not in path.read_text(encoding="utf-8")):
+            yield f"{file}::{test}"
+    for path in MODULE.findall(text):
+        try:
+            target(path)
+        except ImportError:
+            yield path
+
+
+def test_the_theory_points_at_code_and_tests():
+    text = PAGES["theory.md"].read_text(encoding="utf-8")
+    assert len(CITED.findall(text)) > 40
+    assert not list(broken_citations(text))
+
+
+@pytest.mark.parametrize(
+    "wrong", ["`tests/test_docs.py::test_nothing`", "`tests/test_nothing.py`", "`concordant.theory.nothing`"]
+)
+def test_a_citation_of_nothing_is_noticed(wrong):
+    assert list(broken_citations(wrong))
+
+
+def broken_links(text, folder):
+    """Relative links to files that are not there."""
+    return [link for link, _ in LINK.findall(text) if not (folder / link).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    outside = FENCE.sub("", PAGES[page].read_text(encoding="utf-8"))
+    assert not broken_links(outside, PAGES[page].parent)
+
+
+def test_a_link_to_nothing_is_noticed():
+    assert broken_links("[a](docs/nothing.md#there) [b](README.md) [c](https://a.b)", ROOT) == [
+        "docs/nothing.md"
+    ]
+
+
+def test_the_readme_is_short():
+    assert len(PAGES["README.md"].read_text(encoding="utf-8").splitlines()) <= 120
+
+
+def test_speeds_of_the_readme_are_those_of_the_benchmarks():
+    """Each number of times is in the page that is written from the results."""
+    assert not unknown_speeds(PAGES["README.md"].read_text(encoding="utf-8"))
+    assert unknown_speeds("| NDCG@10: ranx | 54x |") == ["54x"]
+
+
+def unknown_speeds(text):
+    """Numbers of times that the page of benchmarks does not have."""
+    known = PAGES["benchmarks.md"].read_text(encoding="utf-8").split("\n## ")[0]
+    return [one for one in re.findall(r"[\d.,]*\dx\b", text) if f" {one} " not in known]
+
+
+def test_the_readme_tells_what_the_demo_prints(monkeypatch):
+    pytest.importorskip("lightgbm")
+    monkeypatch.setattr("concordant.cli.demo.write_report", lambda *_: None)
+    printed = json.loads(CliRunner().invoke(app, ["demo", "--json"]).stdout)
+    text = PAGES["README.md"].read_text(encoding="utf-8")
+    values = [f"{ranker['value']:.4f}" for ranker in printed["rankers"]]
+    assert len(values) == 5
+    assert [value for value in values if value not in text] == []
