@@ -9,7 +9,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from concordant.exceptions import ConcordantError, MissingExtraError, ModelFileError
-from concordant.persistence.archive import MAX_BYTES, everything, named_errors, said, unpacked, zipped
+from concordant.persistence.archive import (
+    MANIFEST,
+    MAX_BYTES,
+    everything,
+    named_errors,
+    said,
+    unpacked,
+    zipped,
+)
 from concordant.persistence.kinds import SCALAR
 from concordant.persistence.manifest import (
     check_saveable,
@@ -69,30 +77,34 @@ def save(model: Any, path: PathLike) -> None:
         stream.write(contents)
 
 
-def load(path: PathLike, *, max_bytes: int = MAX_BYTES) -> Any:
+def load(path: PathLike, *, digest: str | None = None, max_bytes: int = MAX_BYTES) -> Any:
     """Give the model of a file by `save`; it predicts the same, to the last bit.
 
     Nothing that the file says is run: classes are those of a fixed list, arrays are read without pickle, and
     every part is checked before it is used. Checksums find damage, not intent: whoever can write the file can
-    change the model. Boosted trees are parsed by their own library, after their checksum was compared.
+    change the model, and its checksums with it; `digest` finds that, too. Boosted trees are parsed by their
+    own library, after both were compared; of a stranger's trees, ask for a digest that you trust.
 
     Parameters
     ----------
     path
         The file.
+    digest
+        What `digest_of` gave for the model that is wanted: another one is refused before anything is made of
+        it. None: any model.
     max_bytes
         Refuse a file whose contents, unpacked, are more than that.
 
     Raises
     ------
     ModelFileError
-        If it is damaged, of a newer version, too large, or no model at all.
+        If it is damaged, of a newer version, too large, another model than `digest` says, or none at all.
     MissingExtraError
         If it holds trees or a network of a library that is not installed.
     """
     contents = everything(path, max_bytes)
     with named_errors(path, contents):
-        return read_model(unpacked(contents, max_bytes))
+        return read_model(unpacked(contents, max_bytes), digest)
 
 
 def describe(path: PathLike, *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
@@ -155,9 +167,13 @@ def check_readable(files: Mapping[str, bytes], path: PathLike) -> None:
         raise ModelFileError(path, f"the model could not be read back ({said(error)})", hint) from error
 
 
-def read_model(files: Mapping[str, bytes]) -> Any:
+def read_model(files: Mapping[str, bytes], wanted: str | None = None) -> Any:
     """Give the model, every part of it checked."""
     manifest = checked_manifest(files)
+    if wanted is not None and wanted != (found := content_digest(manifest)):
+        raise UnreadableError(
+            f"its digest is {found}, not {wanted}", "it holds another model than was asked for."
+        )
     known, reader = MODELS[manifest["class"]], Reader(files)
     parameters = {
         key: reader.checked(value, known.parameters.get(key, SCALAR), f"the parameter {key}")
@@ -169,8 +185,10 @@ def read_model(files: Mapping[str, bytes]) -> Any:
         raise UnreadableError(f"its parts are not those of a {manifest['class']}")
     for name, value in manifest["fitted"].items():
         setattr(model, name, reader.checked(value, known.fitted[name], name))
-    for name, found in known.derived.items():
-        setattr(model, name, found(model))
+    if reader.used != files.keys() - {MANIFEST}:
+        raise UnreadableError("it has files that no part of the model is in")
+    for name, derived in known.derived.items():
+        setattr(model, name, derived(model))
     if known.remembers:
         setattr(model, LEARNED, parameters)
     check_together(model, known.problem)

@@ -174,6 +174,8 @@ def check_saveable(model: Any, path: object) -> None:
         return
     if hasattr(model, "steps") and hasattr(model, "named_steps"):
         hint = "save its last step, pipeline[-1], and keep the others apart; or use concordant.export."
+    elif hasattr(model, "best_estimator_"):
+        hint = "save its best_estimator_."
     else:
         hint = f"those it can are {', '.join(MODELS)}."
     raise ModelFileError(path, f"no file can hold a {name}", hint)

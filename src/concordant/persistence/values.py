@@ -102,7 +102,7 @@ class Packer:
             fields = FOREIGN[foreign].packed(value)
             return {
                 "foreign": foreign,
-                "fields": {key: self.packed(one, where) for key, one in fields.items()},
+                "fields": {key: self.packed(one, f"{where}.{key}") for key, one in fields.items()},
             }
         name = type(value).__name__
         known = PARTS.get(name)
@@ -113,11 +113,11 @@ class Packer:
 
     def refusal(self, value: Any, where: str) -> ModelFileError:
         """Say that no file can hold this."""
-        if callable(value):
-            return ModelFileError(self.path, f"{where} is a function, which no file can hold", FUNCTION)
         if isinstance(value, Metric):
             problem = f"{where} is {value}, whose text does not tell all of it: no file can hold it"
             return ModelFileError(self.path, problem, FUNCTION)
+        if callable(value):
+            return ModelFileError(self.path, f"{where} is a function, which no file can hold", FUNCTION)
         return ModelFileError(
             self.path, f"{where} is a {type(value).__name__}, which no file can hold", OTHER
         )
@@ -155,6 +155,7 @@ class Reader:
 
     def __init__(self, files: Mapping[str, bytes], *, native: bool = True) -> None:
         self.files, self.native = files, native
+        self.used: set[str] = set()
         self.arrays: dict[tuple[str, bool], NDArray[Any]] = {}
 
     def checked(self, value: Any, kind: Kind, where: str) -> Any:
@@ -222,6 +223,7 @@ class Reader:
         """Give a file as it is."""
         if name not in self.files:
             raise UnreadableError(f"{where} is in no file")
+        self.used.add(name)
         return self.files[name]
 
     def array(self, where: str, name: str, read_only: bool) -> NDArray[Any]:

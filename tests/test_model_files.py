@@ -1,0 +1,813 @@
+"""Model files of rankers: the same to the last bit; what was cut, changed or made to harm is refused."""
+
+import io
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import concordant as cc
+from concordant import (
+    BoostedRanker,
+    LinearRanker,
+    LinearRankerCV,
+    MaxMarginRanker,
+    NeuralRanker,
+    PairRanker,
+    Permutations,
+    Preferences,
+    describe,
+    digest_of,
+    load,
+    metric,
+    save,
+    surrogates,
+    synthetic,
+)
+from concordant.exceptions import ConcordantError, MissingExtraError, ModelFileError
+from concordant.metrics.convention import PRESETS
+from concordant.persistence import archive
+from concordant.persistence.archive import canonical, digest, zipped
+from concordant.persistence.foreign import foreign_of
+from concordant.persistence.registry import MODELS
+from concordant.ratings import Elo
+from test_persistence import npy, rewritten, same, unzipped
+
+TOY = synthetic.grades(n_queries=12, n_items=6, n_features=4, seed=0)
+FRAME = pd.DataFrame(TOY.X, columns=["width", "höhe", "a b", "[x]"])
+ROWS = np.arange(len(TOY.y))
+MIXED = FRAME.assign(colour=pd.Categorical(np.array(["red", "blue", "grün"])[ROWS % 3]), size=ROWS % 4)
+NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning"),  # baselines, on purpose
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:every weight is 0"),
+    pytest.mark.filterwarnings("ignore:The groups parameter is ignored"),
+]
+
+SMALL = {"n_estimators": 5, "min_samples_leaf": 2, "n_jobs": 1}
+RANKERS = {
+    "linear": (LinearRanker("ndcg@5[lightgbm]"), FRAME),
+    "linear without names": (LinearRanker(fit_scale=False, alpha=np.float64(0.5)), TOY.X),
+    "linear of objects": (LinearRanker(metric("dcg@3[mslr]"), surrogates.Pairwise("logistic")), FRAME),
+    "linear on one feature": (LinearRanker("ap", "squared", solver="newton"), TOY.X[:, :1]),
+    "cv": (LinearRankerCV("ndcg", alphas=[1.0, 0.1], cv=2), FRAME),
+    "cv of an array": (LinearRankerCV("err", alphas=np.array([1.0, 0.1]), cv=GroupKFold(2)), TOY.X),
+    "cv shuffled": (LinearRankerCV(alphas=(1.0,), cv=KFold(2, shuffle=True, random_state=1)), TOY.X),
+    "cv drawn": (LinearRankerCV(alphas=(1.0,), cv=GroupShuffleSplit(2, random_state=1)), TOY.X),
+    "cv of rows": (LinearRankerCV(alphas=(1.0,), cv=[(ROWS[:36], ROWS[36:])]), TOY.X),
+    "max-margin": (MaxMarginRanker(tol=1e-2), FRAME),
+    "max-margin of pairs": (MaxMarginRanker("ap", "pairwise", reduction="sum", tol=1e-2), TOY.X),
+    "max-margin soft": (MaxMarginRanker("rr", surrogates.PositionHinge("sum"), tol=1e-2), TOY.X),
+    "pairs": (PairRanker(), FRAME),
+    "pairs of pd": (PairRanker("pd", features=["difference"]), FRAME),
+    **{
+        f"{booster}{kind}": (BoostedRanker(booster=booster, **{**SMALL, **given}), X)
+        for booster in ("lightgbm", "xgboost", "catboost")
+        for kind, given, X in (
+            ("", {"metric": "err"}, TOY.X),
+            (" by category", {"categorical_features": ["colour", "size"], "max_leaf_nodes": 6}, MIXED),
+            (" stopped early", {"n_estimators": 30, "early_stopping": 2, "learning_rate": 0.5}, FRAME),
+            (
+                " constrained",
+                {"monotonic_cst": {"width": 1}, "subsample": 0.7, "max_leaf_nodes": None, "max_depth": 3},
+                FRAME,
+            ),
+        )
+    },
+}
+NETWORK = {"max_epochs": 2, "device": "cpu"}
+NETWORKS = {
+    "network": (NeuralRanker(hidden=(5, 3), **NETWORK), FRAME),
+    "network in context": (NeuralRanker("err", context=True, transforms="quantile", **NETWORK), TOY.X),
+    "linear network": (NeuralRanker("ap", hidden=(), transforms=None, early_stopping=None, **NETWORK), TOY.X),
+}
+ALL = [
+    *(pytest.param(name, marks=()) for name in RANKERS),
+    *(pytest.param(name, marks=NEEDS_TORCH) for name in NETWORKS),
+]
+
+
+def fitted(name):
+    """A copy of a ranker, fitted; and what it was fitted to."""
+    ranker, X = {**RANKERS, **NETWORKS}[name]
+    return clone(ranker).fit(X, TOY.y, qid=TOY.qid), X
+
+
+def scores(model, X):
+    if isinstance(model, PairRanker):
+        return np.concatenate([u.ravel() for u in model.predict_pairs(X, qid=TOY.qid)])
+    return model.predict(X, qid=TOY.qid) if isinstance(model, NeuralRanker) else model.predict(X)
+
+
+def learned(model):
+    """Everything that fitting left on a model, but models of other libraries, which have no equality."""
+    return {name: value for name, value in vars(model).items() if foreign_of(value) is None}
+
+
+def check_same(model, loaded, X):
+    """A loaded model is the one that was saved, to the last bit."""
+    assert type(loaded) is type(model)
+    assert vars(loaded).keys() == vars(model).keys()
+    assert same_but_splitters(learned(loaded), learned(model))
+    assert scores(loaded, X).tobytes() == scores(model, X).tobytes()
+    assert loaded.rank(X, qid=TOY.qid).tobytes() == model.rank(X, qid=TOY.qid).tobytes()
+    assert loaded.score(X, TOY.y, qid=TOY.qid) == model.score(X, TOY.y, qid=TOY.qid)
+    assert str(loaded.certificate_) == str(model.certificate_)
+    assert loaded.certificate_.to_json() == model.certificate_.to_json()
+    assert loaded.basis_ == model.basis_
+    names = [getattr(one, "feature_names_in_", np.zeros(0)).tolist() for one in (loaded, model)]
+    assert names[0] == names[1]
+
+
+def same_but_splitters(first, second):
+    """As `same`; splitters of scikit-learn have no equality, but tell all in their text."""
+    return same(*({**one, "cv": repr(one.get("cv"))} for one in (first, second)))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_loaded_ranker_is_the_same(name, tmp_path):
+    model, X = fitted(name)
+    save(model, tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    check_same(model, loaded, X)
+    if isinstance(model, PairRanker):
+        told = [[(one.order.tolist(), one.value, one.proven) for one in m.decode(X)] for m in (model, loaded)]
+        assert told[0] == told[1]
+    if isinstance(model, BoostedRanker):
+        assert same(loaded.feature_importances_, model.feature_importances_)
+    # Equal models give equal files: the one that was loaded, and one fitted anew with its parameters.
+    save(loaded, tmp_path / "b.model")
+    save(clone(loaded).fit(X, TOY.y, qid=TOY.qid), tmp_path / "c.model")
+    contents = (tmp_path / "a.model").read_bytes()
+    assert contents == (tmp_path / "b.model").read_bytes() == (tmp_path / "c.model").read_bytes()
+
+
+def test_the_check_can_fail(tmp_path):
+    """A weight that differs in its last bit, or a parameter, is noticed."""
+    model, X = fitted("linear")
+    save(model, tmp_path / "a.model")
+    for change in (
+        lambda one: one.coef_.__setitem__(0, np.nextafter(one.coef_[0], 9.0)),
+        lambda one: one.set_params(alpha=2.0),
+        lambda one: vars(one).update(feature_names_in_=np.array(list("abcd"), dtype=object)),
+        lambda one: vars(one).pop("scale_"),
+    ):
+        loaded = load(tmp_path / "a.model")
+        change(loaded)
+        with pytest.raises((AssertionError, ValueError)):
+            check_same(model, loaded, X)
+
+
+def test_every_estimator_is_among_them():
+    """A new estimator does not go without a file."""
+    rankers = {one for one in dir(cc) if one.endswith(("Ranker", "RankerCV"))}
+    assert rankers <= MODELS.keys()
+    tried = {type(ranker).__name__ for ranker, _ in {**RANKERS, **NETWORKS}.values()}
+    assert tried == rankers
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost", "catboost"])
+def test_trees_go_on_growing(booster, tmp_path):
+    model = BoostedRanker(booster=booster, warm_start=True, **SMALL).fit(FRAME, TOY.y, qid=TOY.qid)
+    save(model, tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    model = pickle.loads(pickle.dumps(model))  # noqa: S301  # CatBoost goes on otherwise from no copy at all
+    for one in (model, loaded):
+        one.set_params(n_estimators=8).fit(FRAME, TOY.y, qid=TOY.qid)
+    assert loaded.n_estimators_ == 8
+    assert loaded.predict(FRAME).tobytes() == model.predict(FRAME).tobytes()
+
+
+LABELS = {
+    **dict.fromkeys(("pd", "wpd"), Preferences(ROWS[::2], ROWS[1::2], n_rows=len(ROWS))),
+    "zero_one": Permutations(np.tile(np.arange(1, 7), 12)),
+}
+CHOICES = [
+    *((f"ndcg@3[{preset}]", "auto") for preset in PRESETS),
+    *((f"ap[{preset}]", "squared") for preset in PRESETS),
+    *((name, "auto") for name in ("dcg", "ndcg", "err", "ap", "p@2", "wta", "rr", "auc", "pd", "wpd")),
+    *((name, "squared") for name in ("eru(v=1,w=2)@3", "err[max_grade=5]", "p@2[relevant_from=2]")),
+    *(("ndcg", name) for name in surrogates.SURROGATES if name not in ("plackett_luce", "listwise_hinge")),
+    *(
+        ("ndcg@3", loss)
+        for loss in (
+            surrogates.Pairwise(surrogates.huber_hinge(0.25), normalize=True),
+            surrogates.Pairwise("exponential"),
+            surrogates.Preorder("gain", "squared_hinge"),
+            surrogates.Squared(centred=False),
+            surrogates.Duchi(nu=0.5),
+            cc.listwise_hinge("ndcg@3[trec_eval]"),
+            surrogates.PositionHinge("pairs"),
+        )
+    ),
+    ("zero_one", "plackett_luce"),
+    ("zero_one", "squared"),
+]
+
+
+@pytest.mark.parametrize(("name", "loss"), CHOICES, ids=str)
+def test_what_users_choose_travels(name, loss, tmp_path):
+    """Metrics, conventions and losses, by name and as objects."""
+    y = LABELS.get(name, TOY.y)
+    for chosen in (name, metric(name)):
+        model = LinearRanker(chosen, loss, tol=1e-2).fit(TOY.X, y, qid=TOY.qid)
+        save(model, tmp_path / "a.model")
+        loaded = load(tmp_path / "a.model")
+        assert repr(loaded) == repr(model)
+        assert (loaded.metric, loaded.surrogate_) == (model.metric, model.surrogate_)
+        assert loaded.certificate_ == model.certificate_
+        assert same(learned(loaded), learned(model))
+        told = describe(tmp_path / "a.model")
+        assert told["metric"] == str(metric(name))
+        assert told["convention"] == vars(metric(name).convention)
+        assert told["certificate"]["text"] == str(model.certificate_)
+
+
+def test_what_is_told_of_a_file(tmp_path):
+    model, _ = fitted("lightgbm by category")
+    save(model, tmp_path / "a.model")
+    told = describe(tmp_path / "a.model")
+    json.dumps(told, allow_nan=False)  # plain values
+    assert (told["class"], told["schema"], told["library"]) == ("BoostedRanker", 2, cc.__version__)
+    assert told["feature_names"] == MIXED.columns.tolist()
+    assert told["parameters"]["n_estimators"] == 5
+    assert set(told["versions"]) == {"numpy", "scikit-learn", "lightgbm"}
+    assert told["digest"] == digest_of(tmp_path / "a.model")
+
+
+def test_of_some_parameters_nothing_is_kept(tmp_path):
+    seen = []
+    model = LinearRanker(callback=seen.append, verbose=0).fit(TOY.X, TOY.y, qid=TOY.qid)
+    assert seen
+    save(model, tmp_path / "a.model")
+    assert load(tmp_path / "a.model").callback is None
+
+
+def test_a_digest_is_the_models_own(tmp_path):
+    model, _ = fitted("linear")
+    save(model, tmp_path / "a.model")
+    save(model, tmp_path / "a.model.gz")
+    wanted = digest_of(tmp_path / "a.model")
+    assert wanted == digest_of(tmp_path / "a.model.gz")
+    assert same(learned(load(tmp_path / "a.model", digest=wanted)), learned(model))
+    save(model.set_params(alpha=3.0), tmp_path / "b.model")
+    assert wanted != digest_of(tmp_path / "b.model")
+    with pytest.raises(ModelFileError, match=f"not {wanted}"):
+        load(tmp_path / "b.model", digest=wanted)
+
+
+def test_trees_of_another_digest_are_not_parsed(tmp_path, monkeypatch):
+    model, _ = fitted("lightgbm")
+    save(model, tmp_path / "a.model")
+    manifest, files = unzipped((tmp_path / "a.model").read_bytes())
+    files["booster_.trees.txt"] = files["booster_.trees.txt"].replace(b"shrinkage=0.05", b"shrinkage=0.04")
+    changed = rewritten(tmp_path, manifest, files)
+    monkeypatch.setattr("concordant.persistence.foreign.LightGBMTrees.made", None)
+    with pytest.raises(ModelFileError, match="another model"):
+        load(changed, digest=digest_of(tmp_path / "a.model"))
+    (tmp_path / "cut").write_bytes(
+        zipped({"manifest.json": json.dumps(manifest).encode(), "booster_.trees.txt": b""})
+    )
+    with pytest.raises(ModelFileError, match="not those that its manifest names"):
+        load(tmp_path / "cut")
+    monkeypatch.undo()
+    (tmp_path / "whole").write_bytes((tmp_path / "a.model").read_bytes())
+    load(tmp_path / "whole")
+
+
+def test_trees_of_a_library_that_is_not_installed(tmp_path, monkeypatch):
+    model, _ = fitted("xgboost")
+    save(model, tmp_path / "a.model")
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(MissingExtraError, match="xgboost"):
+        load(tmp_path / "a.model")
+    assert describe(tmp_path / "a.model")["parameters"]["booster"] == "xgboost"
+
+
+# --- what cannot be saved
+
+
+def last_grade(better, worse, weights, n_items):
+    del worse, weights
+    return np.bincount(better, minlength=n_items)
+
+
+UNSAVEABLE = {
+    "f is a function": lambda: LinearRanker("pd", assume="P_f", f=last_grade).fit(
+        TOY.X, LABELS["pd"], qid=TOY.qid
+    ),
+    "metric is .* whose text does not tell all": lambda: LinearRanker(
+        metric("ndcg", convention=PRESETS["concordant"].replace(gain=np.sqrt))
+    ).fit(TOY.X, TOY.y, qid=TOY.qid),
+    "features is a function": lambda: PairRanker("pd", features=lambda left, right: left - right).fit(
+        TOY.X, TOY.y, qid=TOY.qid
+    ),
+    "surrogate.*penalty is a Penalty": lambda: LinearRanker(
+        "ndcg", surrogates.Duchi(surrogates.Penalty("own", np.square, np.abs, np.abs))
+    ).fit(TOY.X, TOY.y, qid=TOY.qid),
+    "cv.*is a RandomState": lambda: LinearRankerCV(
+        alphas=(1.0,), cv=KFold(2, shuffle=True, random_state=np.random.RandomState(0))
+    ).fit(TOY.X, TOY.y, qid=TOY.qid),
+    "no file can hold a Pipeline.*\nHint: save its last step": lambda: make_pipeline(
+        StandardScaler(), LinearRanker()
+    ).fit(TOY.X, TOY.y),
+    "no file can hold a GridSearchCV.*\nHint: .*best_estimator_": lambda: GridSearchCV(
+        LinearRanker(), {"alpha": [1.0]}, cv=2
+    ).fit(TOY.X, TOY.y),
+    "fit it again": lambda: fitted("linear")[0].set_params(alpha=-1.0),
+}
+
+
+@pytest.mark.parametrize("message", UNSAVEABLE)
+def test_what_no_file_can_hold_is_refused_before_anything_is_written(message, tmp_path):
+    model = UNSAVEABLE[message]()
+    with pytest.raises(ModelFileError, match=message):
+        save(model, tmp_path / "a.model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_not_fitted(tmp_path):
+    with pytest.raises(NotFittedError):
+        save(LinearRanker(), tmp_path / "a.model")
+
+
+# --- written whole or not at all
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Files of several kinds, small ones."""
+    folder = tmp_path_factory.mktemp("models")
+    names = ["linear", "cv shuffled", "max-margin soft", "pairs", "lightgbm by category"]
+    names += ["network"] if find_spec("torch") else []
+    found = {}
+    for name in names:
+        save(fitted(name)[0], folder / "a.model")
+        found[name] = (folder / "a.model").read_bytes()
+    save(Elo().fit(["a", "b"], ["b", "c"], [1, 0]), folder / "a.model")
+    return {**found, "elo": (folder / "a.model").read_bytes()}
+
+
+KILLED = """
+import os, signal, sys
+import concordant.supervision.readers.text as text
+from concordant.persistence import load, save
+
+opened = text.open_binary
+
+class Killing:
+    def __init__(self, stream): self.stream = stream
+    def __enter__(self): return self
+    def __exit__(self, *_): self.stream.close()
+    def write(self, contents):
+        self.stream.write(contents[: len(contents) // 2])
+        self.stream.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+model = load(sys.argv[1])
+text.open_binary = lambda path, mode="rb": Killing(opened(path, mode)) if "w" in mode else opened(path, mode)
+save(model, sys.argv[1])
+"""
+
+
+def test_a_writer_killed_in_the_middle_leaves_the_old_file(written, tmp_path):
+    path = tmp_path / "a.model"
+    path.write_bytes(written["elo"])
+    done = subprocess.run([sys.executable, "-c", KILLED, path], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    half = [one for one in tmp_path.iterdir() if one != path]
+    assert [0 < one.stat().st_size < len(written["elo"]) for one in half] == [True]  # it was in the middle
+    assert path.read_bytes() == written["elo"]
+    load(path)
+    with pytest.raises(ModelFileError):
+        load(half[0])
+
+
+def test_a_full_disk_leaves_the_old_file(written, tmp_path, monkeypatch):
+    path = tmp_path / "a.model"
+    path.write_bytes(written["elo"])
+    model = load(path)
+
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr("concordant.supervision.readers.text.open_binary", lambda *_: Full())
+    with pytest.raises(OSError, match="space"):
+        save(model, path)
+    monkeypatch.undo()
+    assert path.read_bytes() == written["elo"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# --- what was damaged
+
+
+def outcome(contents, folder, whole):
+    """What became of these bytes: "refused" by name, "same" model, or "other"; anything else is raised."""
+    (folder / "changed").write_bytes(contents)
+    try:
+        model = load(folder / "changed")
+    except ConcordantError:
+        return "refused"
+    return "same" if same_but_splitters(learned(model), whole) else "other"
+
+
+def flipped(contents, folder, step=1):
+    """Of files with one byte flipped, and of files cut: how many were refused, or loaded as the same."""
+    whole = learned(loaded_from(contents, folder))
+    found = {"refused": 0, "same": 0, "other": 0}
+    for at in range(0, len(contents), step):
+        changed = contents[:at] + bytes([contents[at] ^ 0xFF]) + contents[at + 1 :]
+        found[outcome(changed, folder, whole)] += 1
+    cut = [outcome(contents[:length], folder, whole) for length in range(0, len(contents), step)]
+    return found, {one: cut.count(one) for one in found}
+
+
+def test_bytes_flipped_and_lengths_cut(written, tmp_path):
+    """A dense sample; with step 1 they are all."""
+    found, cut = flipped(written["elo"], tmp_path, step=5)
+    assert found["other"] == 0
+    assert found["refused"] > 0.7 * sum(found.values())  # a zip has dates and the like, which nobody reads
+    assert cut == {"refused": sum(cut.values()), "same": 0, "other": 0}
+
+
+def loaded_from(contents, folder):
+    (folder / "whole").write_bytes(contents)
+    return load(folder / "whole")
+
+
+def test_the_check_of_damage_can_fail(written, tmp_path):
+    """Another model with right checksums is "other"."""
+    manifest, files = unzipped(written["linear"])
+    files["coef_.npy"] = npy(np.zeros(4))
+    changed = rewritten(tmp_path, manifest, files).read_bytes()
+    whole = learned(loaded_from(written["linear"], tmp_path))
+    assert outcome(changed, tmp_path, whole) == "other"
+    assert outcome(written["linear"], tmp_path, whole) == "same"
+
+
+# --- what was made to harm
+
+
+def zip_of(entries):
+    """A zip of these entries, names twice if so given."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as made:
+        for name, contents, method in entries:
+            made.writestr(zipfile.ZipInfo(name), contents, method)
+    return result.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_names_twice_are_refused(written, tmp_path):
+    manifest, files = unzipped(written["elo"])
+    entries = [("manifest.json", json.dumps(manifest), 8), *((name, one, 8) for name, one in files.items())]
+    (tmp_path / "a").write_bytes(zip_of(entries))
+    load(tmp_path / "a")
+    (tmp_path / "a").write_bytes(zip_of([*entries, entries[1]]))
+    with pytest.raises(ModelFileError, match="one name"):
+        load(tmp_path / "a")
+    twice = json.dumps(manifest).replace('"schema": 2', '"schema": 1, "schema": 2')
+    (tmp_path / "a").write_bytes(zip_of([("manifest.json", twice, 8), *entries[1:]]))
+    with pytest.raises(ModelFileError, match="a name twice"):
+        load(tmp_path / "a")
+    (tmp_path / "a").write_bytes(zip_of([*entries, ("../../evil.npy", b"", 8)]))
+    with pytest.raises(ModelFileError, match="not those that its manifest names"):
+        load(tmp_path / "a")
+
+
+def declared(contents, name, size):
+    """The same zip, that says another size of this file, in both places where it does."""
+    with zipfile.ZipFile(io.BytesIO(contents)) as made:
+        entry, start = made.getinfo(name), made.start_dir
+    changed = bytearray(contents)
+    changed[entry.header_offset + 22 : entry.header_offset + 26] = size.to_bytes(4, "little")
+    at = changed.index(name.encode(), start) - 46  # its record in the directory
+    changed[at + 24 : at + 28] = size.to_bytes(4, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "ratings_.npy"])
+def test_bombs(name, written, tmp_path):
+    """Two gigabytes in a small file, whether it says so or not, and nobody makes room for them."""
+    manifest, files = unzipped(written["elo"])
+    large = {"manifest.json": json.dumps(manifest).encode(), **files, name: bytes(2**27)}
+    small = zipped(large)
+    assert len(small) < 2**18
+    for bomb in (
+        small,
+        declared(small, name, 100),
+        declared(small, name, 2**31 - 1),
+        declared(small, name, 0),
+    ):
+        (tmp_path / "bomb").write_bytes(bomb)
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "bomb", max_bytes=2**26)
+    (tmp_path / "bomb").write_bytes(small)
+    with pytest.raises(ModelFileError, match=r"unpacked.\nHint: load\(path, max_bytes"):
+        load(tmp_path / "bomb", max_bytes=2**26)
+
+
+def test_other_compressions_are_refused(written, tmp_path):
+    """Of these Python unpacks all at once, whatever it is asked for."""
+    manifest, files = unzipped(written["elo"])
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        entries = [("manifest.json", json.dumps(manifest), method), *((n, c, 8) for n, c in files.items())]
+        (tmp_path / "a").write_bytes(zip_of(entries))
+        with pytest.raises(ModelFileError, match="compressed in a way"):
+            load(tmp_path / "a")
+
+
+def signed(text):
+    """A manifest with a right checksum, of a text that may be no JSON of ours."""
+    found = json.loads(text)
+    found.pop("checksum", None)
+    return text.replace('"CHECKSUM"', json.dumps(digest(canonical(found))))
+
+
+TIE = '"tie_"'  # its value is replaced
+MANIFESTS = {
+    "a future schema": ('"schema": 2', '"schema": 3'),
+    "a far future": ('"schema": 2', '"schema": 99999999999999999999'),
+    "a schema of truth": ('"schema": 2', '"schema": true'),
+    "NaN": (TIE, "NaN"),
+    "infinity": (TIE, "-Infinity"),
+    "a number of many digits": (TIE, "9" * 5000),
+    "a number beyond doubles": (TIE, str(10**400)),
+    "depth": (TIE, "[" * 100_000 + "]" * 100_000),
+    "depth of objects": (TIE, '{"values":' * 5000 + "1" + "}" * 5000),
+    "no object": ("{", "[{"),
+    "nothing": ('"class"', '"klass"'),
+}
+
+
+@pytest.mark.parametrize("change", MANIFESTS)
+def test_manifests_made_to_harm(change, written, tmp_path):
+    manifest, files = unzipped(written["elo"])
+    text, (found, wanted) = json.dumps({**manifest, "checksum": "CHECKSUM"}), MANIFESTS[change]
+    if found == TIE:
+        found = f"{TIE}: " + json.dumps(manifest["fitted"]["tie_"])
+        wanted = f"{TIE}: {wanted}"
+    assert found in text
+    changed = text.replace(found, wanted, 1)
+    try:
+        changed = signed(changed)
+    except (RecursionError, ValueError):  # no checksum can be right
+        changed = changed.replace("CHECKSUM", manifest["checksum"])
+    (tmp_path / "a").write_bytes(zipped({"manifest.json": changed.encode(), **files}))
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "a")
+
+
+def test_the_manifest_has_its_own_checksum(written, tmp_path):
+    manifest, files = unzipped(written["linear"])
+    manifest["convention"]["gain"] = "linear"
+    (tmp_path / "a").write_bytes(zipped({"manifest.json": json.dumps(manifest).encode(), **files}))
+    for reads in (load, describe, digest_of):
+        with pytest.raises(ModelFileError, match="manifest does not have the checksum"):
+            reads(tmp_path / "a")
+
+
+def header(text):
+    """An .npy file with this header and no entries."""
+    line = text.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
+
+
+ARRAYS = {
+    "too short": npy(np.zeros(3)),
+    "too many axes": npy(np.zeros((4, 1))),
+    "no axis": npy(np.float64(0.0)),
+    "float32": npy(np.zeros(4, np.float32)),
+    "whole numbers": npy(np.zeros(4, np.int64)),
+    "complex": npy(np.zeros(4, complex)),
+    "other byte order": npy(np.zeros(4, ">f8")),
+    "records": npy(np.zeros(4, [("a", "f8")])),
+    "text": npy(np.array(["a"] * 4)),
+    "objects": npy(np.array([None] * 4)),
+    "entries of no bytes": header(
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (9223372036854775807,)}"
+    ),
+    "void": header("{'descr': '|V0', 'fortran_order': False, 'shape': (9223372036854775807,)}"),
+    "huge": header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,)}"),
+    "long beside 0": header("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 0)}"),
+    "below 0": header("{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -2)}"),
+    "a call": header("{'descr': __import__('os').system('true'), 'fortran_order': False, 'shape': (4,)}"),
+    "a pickle": pickle.dumps(np.zeros(4)),
+    "an npz": zip_of([("a.npy", npy(np.zeros(4)), 8)]),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("change", ARRAYS)
+@pytest.mark.parametrize("name", ["coef_.npy", "solution_.w.npy"])
+def test_arrays_with_right_checksums_that_are_wrong(name, change, written, tmp_path):
+    manifest, files = unzipped(written["linear"])
+    assert name in files
+    files[name] = ARRAYS[change]
+    with pytest.raises(ModelFileError):
+        load(rewritten(tmp_path, manifest, files))
+
+
+WRONG = {
+    "linear": {
+        "features": lambda m, _: m["fitted"].update(n_features_in_=5),
+        "another loss": lambda m, _: m["fitted"].update(surrogate_={"part": "PlackettLuce", "fields": {}}),
+        "queries": lambda m, _: m["fitted"].update(n_queries_=7),
+        "a metric": lambda m, _: m["fitted"]["certificate_"]["fields"]["claim"]["fields"].update(metric="x"),
+        "no metric": lambda m, _: m["parameters"].update(metric={"metric": "accuracy"}),
+        "a function's name": lambda m, _: m["parameters"].update(metric={"metric": "ndcg[gain=os.system]"}),
+        "trees for weights": lambda m, f: (
+            f.update({"a.txt": b"tree"}),
+            m["fitted"].update(coef_={"foreign": "lightgbm", "fields": {"trees": {"bytes": "a.txt"}}}),
+        ),
+        "a callback": lambda m, _: m["parameters"].update(callback={"part": "Softmax", "fields": {}}),
+        "names": lambda m, _: m.update(feature_names=["a", "b", "c"]),
+    },
+    "cv shuffled": {
+        "scores": lambda _, f: f.update({"scores_.npy": npy(np.zeros((2, 2)))}),
+        "folds": lambda m, _: m["parameters"]["cv"]["fields"].update(n_splits=0),
+    },
+    "pairs": {
+        "pair features": lambda m, _: m["fitted"].update(pair_features_=["a"]),
+        "diagonal": lambda _, f: f.update({"diagonal_coef_.npy": npy(np.zeros(1))}),
+        "symmetric": lambda m, _: m["fitted"].update(symmetric_=not m["fitted"]["symmetric_"]),
+        "groups": lambda m, _: m["fitted"].update(groups_={"tuple": ["os.system"]}),
+    },
+    "lightgbm by category": {
+        "number of trees": lambda m, _: m["fitted"].update(n_estimators_=9),
+        "features": lambda m, _: m["fitted"].update(n_features_in_=9),
+        "library": lambda m, _: m["fitted"]["trees_"]["fields"].update(library="catboost"),
+        "categories": lambda m, _: m["fitted"]["encoding_"]["fields"].update(categories={"items": []}),
+        "trees": lambda _, f: f.update({"booster_.trees.txt": b"tree\nversion=v4\n"}),
+        "no trees": lambda _, f: f.update({"booster_.trees.txt": b""}),
+        "no text": lambda _, f: f.update({"booster_.trees.txt": b"\xff\xfe"}),
+    },
+    "network": {
+        "narrow": lambda _, f: f.update({"scorer_.weights.0.npy": npy(np.zeros((5, 3), np.float32))}),
+        "doubles": lambda _, f: f.update({"scorer_.weights.0.npy": npy(np.zeros((5, 4)))}),
+        "not read": lambda _, f: f.update({"more.npy": npy(np.zeros(1))}),
+        "features": lambda m, _: m["fitted"]["scorer_"]["fields"].update(n_features=3),
+        "context": lambda m, _: m["fitted"]["scorer_"]["fields"].update(context=True),
+        "dropout": lambda m, _: m["fitted"]["scorer_"]["fields"].update(dropout="1"),
+        "transform": lambda m, _: m["fitted"]["scorer_"]["fields"].update(
+            transforms={"tuple": [{"tuple": ["os", {"values": {}}]}]}
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize(("name", "change"), [(name, change) for name in WRONG for change in WRONG[name]])
+def test_parts_with_right_checksums_that_do_not_fit(name, change, written, tmp_path):
+    if name not in written:
+        pytest.skip("torch is not installed")
+    manifest, files = unzipped(written[name])
+    before = json.dumps(manifest), dict(files)
+    WRONG[name][change](manifest, files)
+    assert (json.dumps(manifest), files) != before
+    with pytest.raises(ModelFileError):
+        load(rewritten(tmp_path, manifest, files))
+
+
+class Canary:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_nothing_is_run(written, tmp_path):
+    """Objects that would act when they are unpickled stay asleep; and the check can fail."""
+    sung = tmp_path / "sung"
+    manifest, files = unzipped(written["linear"])
+    stream = io.BytesIO()
+    np.save(stream, np.array([Canary(sung)] * 4, dtype=object), allow_pickle=True)
+    for contents in (stream.getvalue(), pickle.dumps(Canary(sung))):
+        for name in (*files, "manifest.json"):
+            changed = {**files, name: contents}
+            path = tmp_path / "a"
+            if name == "manifest.json":
+                path.write_bytes(zipped({"manifest.json": contents, **files}))
+            else:
+                path = rewritten(tmp_path, dict(manifest), changed)
+            for reads in (load, describe, digest_of):
+                try:
+                    reads(path)
+                except ModelFileError:
+                    continue
+                assert reads is not load
+    (tmp_path / "b").write_bytes(pickle.dumps(Canary(sung)))
+    with pytest.raises(ModelFileError, match="no model file"):
+        load(tmp_path / "b")
+    assert not sung.exists()
+    np.load(io.BytesIO(stream.getvalue()), allow_pickle=True)
+    assert sung.exists()
+    sung.rmdir()
+    pickle.loads((tmp_path / "b").read_bytes())  # noqa: S301
+    assert sung.exists()
+
+
+# --- random changes
+
+
+JUNK = (None, True, -1, 0, 2**31, 2**63, 2**64, 0.5, 1e308, "", "x", "nan", [], {}, [[]], {"float": "nan"})
+JUNK += ({"array": "coef_.npy", "read_only": True}, {"tuple": []}, {"values": {}}, {"items": [[1, 2]]})
+JUNK += ({"metric": "ndcg@999999999999999"}, {"part": "Softmax", "fields": {}}, {"bytes": "coef_.npy"})
+
+
+def places(node, path=()):
+    """Every place of a JSON value."""
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in pairs:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+def with_junk(manifest, rng):
+    """A manifest with some values replaced by others, or left out."""
+    for _ in range(rng.integers(1, 3)):
+        spots = list(places({key: manifest[key] for key in ("parameters", "fitted", "feature_names")}))
+        *way, last = spots[rng.integers(len(spots))]
+        node = manifest
+        for key in way:
+            node = node[key]
+        if rng.integers(8):
+            node[last] = JUNK[rng.integers(len(JUNK))]
+        else:
+            del node[last]
+    return manifest
+
+
+def changed_file(contents, rng, folder):
+    """Bytes made of a file: damaged at random; or changed with care, with right checksums."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return contents[: rng.integers(len(contents))]
+    if kind == 1:
+        damaged = bytearray(contents)
+        for at in rng.integers(0, len(contents), rng.integers(1, 5)):
+            damaged[at] = rng.integers(256)
+        return bytes(damaged)
+    manifest, files = unzipped(contents)
+    arrays = [name for name in files if name.endswith(".npy")]
+    if kind == 2 and arrays:
+        name = arrays[rng.integers(len(arrays))]
+        made = bytearray(files[name])
+        for at in rng.integers(0, len(made), rng.integers(1, 4)):
+            made[at] = rng.integers(256)
+        files[name] = bytes(made) if rng.integers(3) else list(ARRAYS.values())[rng.integers(len(ARRAYS))]
+    else:
+        with_junk(manifest, rng)
+    return rewritten(folder, manifest, files).read_bytes()
+
+
+def counted(written, count, folder, seed=0):
+    """How many of so many changed files were refused, loaded as the same, or as another model."""
+    rng = np.random.default_rng(seed)
+    whole = {name: learned(loaded_from(contents, folder)) for name, contents in written.items()}
+    found = {"refused": 0, "same": 0, "other": 0}
+    for _ in range(count):
+        name = sorted(written)[rng.integers(len(written))]
+        found[outcome(changed_file(written[name], rng, folder), folder, whole[name])] += 1
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_random_changes_bring_no_other_error(written, tmp_path):
+    found = counted(written, 600, tmp_path)
+    assert sum(found.values()) == 600
+    assert found["refused"] > 300
+
+
+@settings(max_examples=60)
+@given(contents=st.binary(max_size=200), front=st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06"]))
+def test_any_bytes(contents, front, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "any"
+    path.write_bytes(front + contents)
+    for reads in (load, describe, digest_of):
+        with pytest.raises(ModelFileError):
+            reads(path)
+
+
+def test_limits_are_stated():
+    assert archive.MAX_BYTES == 2**30
