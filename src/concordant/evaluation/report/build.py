@@ -224,7 +224,7 @@ def equal_scores(model: Scored) -> Scored:
 
 def judged(model: Scored, against: Scored, headline: Metric, given: Given, *, chosen: bool) -> Judged:
     """Give the size of the data, and who is compared."""
-    from concordant import __version__
+    import concordant
 
     levels, sizes = np.unique(model.y, return_counts=True)
     lengths = model.queries.sizes
@@ -245,7 +245,7 @@ def judged(model: Scored, against: Scored, headline: Metric, given: Given, *, ch
         grades=tuple(zip(levels[:MOST_GRADES].tolist(), sizes[:MOST_GRADES].tolist(), strict=True)),
         fingerprint=given.fingerprint,
         date=given.date,
-        version=__version__,
+        version=str(concordant.__version__),
     )
 
 
