@@ -12,6 +12,7 @@ import re
 import sys
 import tomllib
 import types
+from collections import Counter
 
 import pytest
 from typer.testing import CliRunner
@@ -156,8 +157,23 @@ def undocumented(text):
     return [name for name, found in public() if id(found) not in known]
 
 
+def repeated(text):
+    """What a reference has twice."""
+    times = Counter(id(target(path)) for _, path in DIRECTIVE.findall(text))
+    return [path for _, path in DIRECTIVE.findall(text) if times[id(target(path))] > 1]
+
+
 def test_every_public_name_is_in_the_reference():
-    assert not undocumented(PAGES["api.md"].read_text(encoding="utf-8"))
+    text = PAGES["api.md"].read_text(encoding="utf-8")
+    assert not undocumented(text)
+    assert not repeated(text)
+
+
+def test_a_name_that_is_there_twice_is_noticed():
+    assert repeated(".. autofunction:: certify\n\n.. autofunction:: concordant.certify\n") == [
+        "certify",
+        "concordant.certify",
+    ]
 
 
 @pytest.mark.parametrize("line", [".. autofunction:: certify", ".. autoclass:: concordant.ratings.Elo"])
