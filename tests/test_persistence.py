@@ -18,8 +18,9 @@ from concordant import Comparer, synthetic
 from concordant.comparer.recipe import Recipe
 from concordant.exceptions import ModelFileError
 from concordant.persistence import describe, load, save
-from concordant.persistence.archive import canonical, digest, zipped
+from concordant.persistence.archive import digest, zipped
 from concordant.persistence.kinds import IDS, REAL, WHOLE, array
+from concordant.persistence.manifest import CHECKSUM, checksum_of
 from concordant.persistence.parts import PARTS
 from concordant.persistence.registry import LEARNED, MODELS
 from concordant.persistence.values import UnreadableError
@@ -61,21 +62,26 @@ def again(model, folder):
 
 def same(first, second):
     """Whether two objects consist of the same values, to the last bit and the order in memory."""
-    if isinstance(first, np.ndarray):
-        if first.dtype == object:
-            return first.tolist() == second.tolist()
-        order = slice(None) if first.ndim > 1 else slice(0)  # of one axis, there is but one
-        flags = [(one.dtype, one.shape, one.flags.writeable, one.strides[order]) for one in (first, second)]
-        return flags[0] == flags[1] and first.tobytes() == second.tobytes()
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return same_arrays(first, second)
     if is_dataclass(first):
         return type(first) is type(second) and all(
             same(getattr(first, field.name), getattr(second, field.name)) for field in fields(first)
         )
-    if isinstance(first, (list, tuple)):
+    if isinstance(first, (list, tuple)) and type(first) is type(second):
         return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, dict):
+    if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
-    return first == second or (first != first and second != second)  # noqa: PLR0124
+    return type(first) is not np.ndarray and (first == second or (first != first and second != second))  # noqa: PLR0124
+
+
+def same_arrays(first, second):
+    """Whether two arrays are the same to the last bit, in the same order in memory."""
+    if first.dtype == object:
+        return first.tolist() == second.tolist()
+    order = slice(None) if first.ndim > 1 else slice(0)  # of one axis, there is but one
+    flags = [(one.dtype, one.shape, one.flags.writeable, one.strides[order]) for one in (first, second)]
+    return flags[0] == flags[1] and first.tobytes() == second.tobytes()
 
 
 @pytest.mark.parametrize("name", COMPARERS)
@@ -259,17 +265,27 @@ def written(tmp_path_factory):
 def unzipped(contents):
     with zipfile.ZipFile(io.BytesIO(contents)) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
+    del files[CHECKSUM]
     return json.loads(files.pop("manifest.json")), files
+
+
+def zip_of(text, files):
+    """A file of this manifest, with its right checksum."""
+    text = text.encode()
+    return zipped({"manifest.json": text, CHECKSUM: checksum_of(text), **files})
+
+
+def with_sizes(manifest, files):
+    """Let the manifest tell the right checksums of these files."""
+    manifest["arrays"] = {
+        name: {"sha256": digest(contents), "bytes": len(contents)} for name, contents in files.items()
+    }
 
 
 def rewritten(tmp_path, manifest, files):
     """A file whose checksums are right, whatever it says."""
-    manifest["arrays"] = {
-        name: {"sha256": digest(contents), "bytes": len(contents)} for name, contents in files.items()
-    }
-    manifest.pop("checksum", None)
-    manifest["checksum"] = digest(canonical(manifest))
-    (tmp_path / "changed").write_bytes(zipped({"manifest.json": json.dumps(manifest).encode(), **files}))
+    with_sizes(manifest, files)
+    (tmp_path / "changed").write_bytes(zip_of(json.dumps(manifest), files))
     return tmp_path / "changed"
 
 
@@ -374,7 +390,7 @@ def test_messages_name_what_was_seen(written, tmp_path):
 def test_a_changed_array_is_noticed_by_its_checksum(written, tmp_path):
     manifest, files = unzipped(written["kernel"])
     files["scaling_.mean.npy"] = npy(np.zeros(2))
-    (tmp_path / "a").write_bytes(zipped({"manifest.json": json.dumps(manifest).encode(), **files}))
+    (tmp_path / "a").write_bytes(zip_of(json.dumps(manifest), files))
     with pytest.raises(ModelFileError, match=r"scaling_.mean.npy does not have the checksum"):
         load(tmp_path / "a")
 
@@ -472,7 +488,7 @@ def test_no_manifest_brings_another_error(data, written, tmp_path_factory):
         )
     )
     path = tmp_path_factory.getbasetemp() / "manifest"
-    path.write_bytes(zipped({"manifest.json": json.dumps(manifest).encode(), **files}))
+    path.write_bytes(zip_of(json.dumps(manifest), files))
     with suppress(ModelFileError):
         load(path)
 

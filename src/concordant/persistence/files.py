@@ -1,4 +1,4 @@
-"""save and load: one zip with `manifest.json` and a file per array, each with its checksum."""
+"""save and load: one zip of `manifest.json` and a file per array, each with its checksum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from concordant.exceptions import ConcordantError, MissingExtraError, ModelFileError
 from concordant.persistence.archive import (
-    MANIFEST,
     MAX_BYTES,
     everything,
     named_errors,
@@ -39,9 +38,9 @@ def save(model: Any, path: PathLike) -> None:
     """Write a fitted model to a file; whole, or not at all. `load` gives it back.
 
     The file is a zip of `manifest.json` (format, version, class, parameters, names of features, metric and
-    its convention, certificate, fitted numbers, the SHA-256 of each file and of itself), the arrays as .npy,
-    and boosted trees in their library's own format. It holds data only, and is read back before it takes its
-    place. Equal models give equal files.
+    its convention, certificate, fitted numbers, the SHA-256 of each other file), the SHA-256 of that, the
+    arrays as .npy, and boosted trees in their library's own format. It holds data only, and is read back
+    before it takes its place. Equal models give equal files.
 
     Of the parameters, `callback` and `checkpoint` come back as None and `verbose` as 0.
 
@@ -185,7 +184,7 @@ def read_model(files: Mapping[str, bytes], wanted: str | None = None) -> Any:
         raise UnreadableError(f"its parts are not those of a {manifest['class']}")
     for name, value in manifest["fitted"].items():
         setattr(model, name, reader.checked(value, known.fitted[name], name))
-    if reader.used != files.keys() - {MANIFEST}:
+    if reader.used != manifest["arrays"].keys():
         raise UnreadableError("it has files that no part of the model is in")
     for name, derived in known.derived.items():
         setattr(model, name, derived(model))

@@ -1,4 +1,4 @@
-"""The manifest of a model file: what it holds, in words and numbers, under a checksum."""
+"""The manifest of a model file: what it holds, in words and numbers; a checksum stands beside it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ __all__ = [
     "SCHEMA",
     "check_saveable",
     "checked_manifest",
+    "checksum_of",
     "content_digest",
     "files_of",
     "readable",
     "version",
 ]
 
-FORMAT, SCHEMA = "concordant model", 2
+FORMAT, SCHEMA, CHECKSUM = "concordant model", 2, "manifest.sha256"
 CONTENT = ("class", "parameters", "feature_names", "fitted", "arrays")  # what makes a model what it is
 
 
@@ -38,15 +39,20 @@ def version() -> str:
 
 
 def files_of(model: Any, path: object) -> dict[str, bytes]:
-    """Give the files that hold a model, the manifest first."""
+    """Give the files that hold a model, the manifest and its checksum first."""
     packer = Packer(path)
     manifest = manifest_of(model, packer)
-    text = json.dumps({**manifest, "checksum": digest(canonical(manifest))}, indent=1, allow_nan=False)
-    return {MANIFEST: text.encode(), **packer.files}
+    text = json.dumps(manifest, indent=1, allow_nan=False).encode()
+    return {MANIFEST: text, CHECKSUM: checksum_of(text), **packer.files}
+
+
+def checksum_of(text: bytes) -> bytes:
+    """Give the contents of the file by which `sha256sum --check` finds a changed manifest."""
+    return f"{digest(text)}  {MANIFEST}\n".encode()
 
 
 def manifest_of(model: Any, packer: Packer) -> dict[str, Any]:
-    """Give the manifest but for its checksum; the packer has the files."""
+    """Give the manifest; the packer has the files."""
     name, given = type(model).__name__, vars(model)
     parameters = kept_parameters(given.get(LEARNED, model.get_params(deep=False)))
     certificate = getattr(model, "certificate_", None)
@@ -97,12 +103,11 @@ def checked_manifest(files: Mapping[str, bytes]) -> dict[str, Any]:
         raise UnreadableError("this is no model file of concordant: it has no manifest")
     manifest: dict[str, Any] = read_json(files[MANIFEST])
     check_version(manifest)
-    if manifest["schema"] > 1:
-        told = manifest.pop("checksum", None)
-        if told != digest(canonical(manifest)):
-            raise UnreadableError("its manifest does not have the checksum that was written with it")
+    own = {MANIFEST} if manifest["schema"] == 1 else {MANIFEST, CHECKSUM}
+    if CHECKSUM in own and files.get(CHECKSUM) != checksum_of(files[MANIFEST]):
+        raise UnreadableError("its manifest does not have the checksum that was written with it")
     check_class(manifest)
-    if manifest["arrays"].keys() != files.keys() - {MANIFEST}:
+    if manifest["arrays"].keys() != files.keys() - own:
         raise UnreadableError("its files are not those that its manifest names")
     for name, told in manifest["arrays"].items():
         expected = {"sha256": told, "bytes": len(files[name])} if manifest["schema"] == 1 else told
