@@ -587,6 +587,21 @@ def test_huge_and_small_scales(size, tmp_path):
             assert not path.exists()
 
 
+def test_a_model_that_does_not_know_where_its_features_lie_says_so(tmp_path):
+    X = DATA.X + 1e6
+    model, near = fitted(cc.LinearRanker("ndcg"), X), "golden rows were made near 0"
+    assert near in export(model, tmp_path / "a.onnx").notes[0]
+    with pytest.raises(ExportError, match="lose digits"):
+        export(model, tmp_path / "b.onnx", golden=X)
+    for done in (
+        export(model, tmp_path / "a.onnx", dtype="float64"),
+        export(model_of("linear"), tmp_path / "a.onnx", golden=DATA),
+        exported("standard", tmp_path / "a.json", "opensearch"),
+        exported("comparer", tmp_path / "a.onnx"),
+    ):
+        assert not any(near in note for note in done.notes)
+
+
 def test_values_of_many_rows_off_by_rounding_are_refused(tmp_path):
     """0.1 in float32 is not 0.1: quantiles of a value that many rows have would be others."""
     for name in ("quantiles", "log quantiles", "scaled quantiles"):

@@ -45,6 +45,10 @@ FORMATS: Mapping[str, Format] = {
     "catboost": Format(native("catboost"), "CatBoost's own file", ".cbm"),
 }
 DTYPES = ("float32", "float64")
+UNPLACED = (
+    "golden rows were made near 0, since the model does not know where its features lie: give rows of yours "
+    "(golden), if features are far from 0"
+)
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,8 @@ def export(
         raise ExportError(path, "no golden row could be scored", "make the features smaller, and fit again.")
     with write_atomically(path) as stream:
         stream.write(draft.contents)
-    return Exported(path, chosen, n_golden, difference, draft.notes)
+    blind = draft.single and golden is None and not source.placed
+    return Exported(path, chosen, n_golden, difference, (*draft.notes, UNPLACED) if blind else draft.notes)
 
 
 def format_of(path: Path, given: str | None) -> str:

@@ -14,8 +14,9 @@ from concordant.types import FloatArray
 
 __all__ = ["Places", "places_of"]
 
-DECIMALS = 6  # that most data have
-MOST = 1e30  # thresholds beyond it part only what is missing
+DIGITS = 11  # that most data do not exceed
+STEADY = 1e-12  # spreads below this share of a feature's size are rounding
+TINY, MOST = 1e-34, 1e30  # thresholds beyond it part only what is missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +100,27 @@ def network_places(source: Source, centre: FloatArray, spread: FloatArray) -> Pl
     if known < len(steps) and hasattr(steps[known], "landmarks"):
         landmarks = steps[known].landmarks.double().numpy()
         centre, spread = landmarks.mean(axis=1), landmarks.std(axis=1)
+        spread = np.where(spread > STEADY * np.abs(centre), spread, 0.0)
     elif known < len(steps):
         centre, spread = steps[known].mean.double().numpy(), steps[known].spread.double().numpy()
     ends = [taken_back(end[:, None], steps[:known])[:, 0] for end in (centre, centre + sound(spread))]
     for place, one in enumerate(steps):
         if hasattr(one, "landmarks"):
-            found = taken_back(one.landmarks.double().numpy(), steps[:place])
-            # Rounded, since what is taken back is not the very number any more.
-            found = found.round(DECIMALS) if place else found
-            marks = {number: np.unique(row) for number, row in enumerate(found)}
+            found = map(np.unique, taken_back(one.landmarks.double().numpy(), steps[:place]))
+            # What is taken back is not the very number any more; those that come often are short, mostly.
+            marks = {number: shortened(row) if place else row for number, row in enumerate(found)}
             break
     places = seen_before(source, ends[0], np.abs(ends[1] - ends[0]))
     return Places(places.centre, places.spread, marks)
+
+
+def shortened(values: FloatArray) -> FloatArray:
+    """Give numbers of few digits.
+
+    >>> shortened(np.array([0.30000000000000004, -1000000000.0000001])).tolist()
+    [0.3, -1000000000.0]
+    """
+    return np.array([float(f"{value:.{DIGITS}g}") for value in values.tolist()])
 
 
 def is_logarithm(step: Any) -> bool:
@@ -134,7 +144,8 @@ def tree_places(last: Any) -> Places:
     marks: dict[int, list[float]] = {}
     for number, threshold in READERS[last.trees_.library](last):
         if number not in last.trees_.categorical and abs(threshold) < MOST:
-            marks.setdefault(number, []).append(threshold)
+            # LightGBM parts 0 from others by 1e-35, and reads what is nearer to 0 as 0.
+            marks.setdefault(number, []).append(threshold if abs(threshold) > TINY else 0.0)
     centre, spread = np.zeros(last.n_features_in_), np.ones(last.n_features_in_)
     found = {number: np.unique(values) for number, values in marks.items()}
     for number, values in found.items():

@@ -65,6 +65,15 @@ class Source:
         """Features of a row; of ratings there are none."""
         return len(self.before.scale)
 
+    @property
+    def placed(self) -> bool:
+        """Whether the model knows where its features lie, by a scaler, a transform or thresholds."""
+        if self.kind == "network" and not self.before.changes:
+            return any(
+                hasattr(one, "mean") or hasattr(one, "landmarks") for one in self.last.scorer_.transforms
+            )
+        return self.kind != "linear" or self.before.changes
+
     @cached_property
     def linear(self) -> Affine:
         """Weights and constants, feature by feature, of a linear model on the raw features."""
