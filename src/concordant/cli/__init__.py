@@ -58,7 +58,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=examples("concordant demo", "concordant evaluate --qrels test.qrels --run bm25.run"),
+    epilog=examples(
+        "concordant demo",
+        "concordant train train.txt --test test.txt -o runs/linear",
+        "concordant evaluate --qrels test.qrels --run bm25.run",
+    ),
 )
 
 
@@ -79,26 +83,28 @@ def concordant(
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Learning to rank with guarantees: what a ranking is worth, and why tools disagree about it."""
+    """Learning to rank with guarantees: rankers, what they are worth, and what is proven of them."""
     del version  # the callback has answered
 
 
-app.command(epilog=TRAIN)(train)
-app.command(epilog=TUNE)(tune)
-app.command(epilog=RANK)(rank)
-app.command(epilog=REPORT)(report)
-app.command(epilog=EXPORT)(export)
-app.command(epilog=RERUN)(rerun)
-app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command("compare-models", epilog=COMPARE_MODELS)(compare_models)
-app.command(epilog=explain.EXAMPLES)(explain.explain)
-app.command(epilog=aggregate.EXAMPLES)(aggregate.aggregate)
-app.command(epilog=datasets.EXAMPLES)(datasets.datasets)
-app.command(epilog=bounds.EXAMPLES)(bounds.bounds)
-app.command(epilog=certify.EXAMPLES)(certify.certify)
-app.command(epilog=demo.EXAMPLES)(demo.demo)
-app.add_typer(compare.app, name="compare")
-app.add_typer(reproduce.app, name="reproduce")
+RANKERS, WORTH, THEORY, PAIRS, MORE = "Rankers", "Worth", "Theory", "Votes and pairs", "More"
+
+app.command(epilog=TRAIN, rich_help_panel=RANKERS)(train)
+app.command(epilog=TUNE, rich_help_panel=RANKERS)(tune)
+app.command(epilog=RANK, rich_help_panel=RANKERS)(rank)
+app.command(epilog=RERUN, rich_help_panel=RANKERS)(rerun)
+app.command(epilog=EXPORT, rich_help_panel=RANKERS)(export)
+app.command(epilog=evaluate.EXAMPLES, rich_help_panel=WORTH)(evaluate.evaluate)
+app.command("compare-models", epilog=COMPARE_MODELS, rich_help_panel=WORTH)(compare_models)
+app.command(epilog=REPORT, rich_help_panel=WORTH)(report)
+app.command(epilog=explain.EXAMPLES, rich_help_panel=WORTH)(explain.explain)
+app.command(epilog=certify.EXAMPLES, rich_help_panel=THEORY)(certify.certify)
+app.command(epilog=bounds.EXAMPLES, rich_help_panel=THEORY)(bounds.bounds)
+app.command(epilog=aggregate.EXAMPLES, rich_help_panel=PAIRS)(aggregate.aggregate)
+app.add_typer(compare.app, name="compare", rich_help_panel=PAIRS)
+app.command(epilog=demo.EXAMPLES, rich_help_panel=MORE)(demo.demo)
+app.command(epilog=datasets.EXAMPLES, rich_help_panel=MORE)(datasets.datasets)
+app.add_typer(reproduce.app, name="reproduce", rich_help_panel=MORE)
 
 
 def main() -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import typer
 
 from concordant.cli import compare_fit, compare_predict, compare_rank
+from concordant.cli.output import examples
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+EXAMPLES = examples(
+    "concordant compare fit votes.csv -o votes.cmp",
+    "concordant compare predict votes.cmp next.csv",
+    "concordant compare rank votes.cmp --html leaderboard.html",
+)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
 @app.callback()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from concordant.cli.output import AsJson, DataFolder, examples, new_table, print_json, show
+from concordant.cli.output import AsJson, DataFolder, Quiet, examples, new_table, print_json, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,6 +26,7 @@ def datasets(
     *,
     folder: DataFolder = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Public datasets: size, licence, where to get them, and which are on this machine."""
     import concordant as cc
@@ -37,7 +38,7 @@ def datasets(
         print_json(rows)
     else:
         root = cc.datasets.data_folder(folder)
-        show(table_of(rows), [f"folder: {root}", "details: concordant datasets NAME"])
+        show(table_of(rows), [] if quiet else [f"folder: {root}", "details: concordant datasets NAME"])
 
 
 def table_of(rows: list[dict[str, Any]]) -> Table:

@@ -14,10 +14,12 @@ from concordant.cli import (
     pairs,
     svmcompare,
 )
+from concordant.cli.output import examples
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+EXAMPLES = examples("concordant reproduce consistency --quick", "concordant reproduce svmcompare --figure 4")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", epilog=EXAMPLES)
 
 
 @app.callback()

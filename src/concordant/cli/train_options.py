@@ -106,7 +106,9 @@ TestFiles = Annotated[
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="TOML with [data], [model], [evaluate]; options win over it."
+        "--config",
+        metavar="FILE",
+        help=r"TOML with \[data], \[model], \[evaluate] and \[tune]; options win over it.",
     ),
 ]
 Checkpoint = Annotated[

@@ -33,7 +33,7 @@ __all__ = ["EXAMPLES", "show_tuned", "tune"]
 EXAMPLES = examples(
     "concordant tune train.txt --test test.txt -o runs/path",
     "concordant tune train.txt --model boosted --trials 50 --prune -o runs/trees",
-    "concordant tune train.txt --model boosted --space l2=0.1:100:log --set subsample=0.8 -o runs/l2",
+    "concordant tune train.txt --model boosted --space l2=0.1:50:log --set subsample=0.8 -o runs/l2",
     "concordant train --config runs/trees/best.toml -o runs/best",
 )
 SEARCH = "Search"
