@@ -11,16 +11,20 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import concordant as cc
 from concordant.evaluation.bootstrap import mean_intervals
+from concordant.evaluation.report.facts import fitted_to
 from concordant.evaluation.report.rows import calibration, with_missed
 from concordant.evaluation.report.scored import Scored, thinned
 from concordant.evaluation.report.words import FIELDS, READS, convention_words
 from concordant.exceptions import EmptyDataError, LabelError, LengthMismatchError, ParameterError
 from concordant.metrics.convention import ALLOWED
+from concordant.rankers.folds import Rows
 
 pytest.importorskip("plotly")
 HOSTILE = "</script><script>window.hostile='ran'</script><img src=x onerror=alert(1)>&amp;\"'"
@@ -363,8 +367,6 @@ def test_a_pipeline_tells_what_its_ranker_does(toy):
     names = [f"f{i}" for i in range(toy.X.shape[1])]
     frame = pd.DataFrame(100.0 * toy.X + 3.0, columns=names)
     pipe = make_pipeline(StandardScaler(), cc.LinearRanker("ndcg@5"))
-    import sklearn
-
     with sklearn.config_context(enable_metadata_routing=True):
         pipe.fit(frame, toy.y, qid=toy.qid)
     told = cc.report(pipe, frame, toy.y, qid=toy.qid)
@@ -380,8 +382,6 @@ def test_a_search_tells_of_its_best(toy):
     from sklearn.model_selection import GridSearchCV, GroupKFold
 
     search = GridSearchCV(cc.LinearRanker("ndcg@5"), {"alpha": [0.1, 1.0]}, cv=GroupKFold(2))
-    import sklearn
-
     with sklearn.config_context(enable_metadata_routing=True):
         search.fit(toy.X, toy.y, groups=toy.qid, qid=toy.qid)
     told = cc.report(search, toy.X, toy.y, qid=toy.qid)
@@ -485,6 +485,40 @@ def test_parts_that_a_model_refuses_are_left_out_of_the_curve(toy):
     few = np.isin(toy.qid, range(5))
     with pytest.raises(EmptyDataError):  # all of them are refused
         cc.report(model, toy.X, toy.y, qid=toy.qid, learning_curve=(toy.X[few], toy.y[few], toy.qid[few]))
+
+
+class BySizes(BaseEstimator):
+    """Remembers the sizes of its queries."""
+
+    def fit(self, X, y, group):
+        assert len(X) == len(y) == sum(group)
+        self.sizes_ = group
+        return self
+
+    def predict(self, X):
+        return X[:, len(self.sizes_) % 2]
+
+
+def test_models_of_other_libraries_are_fitted_again_too(toy):
+    from sklearn.linear_model import Ridge
+
+    mixed = np.random.default_rng(0).permutation(len(toy.y))
+    X, y, qid = toy.X[mixed], toy.y[mixed], toy.qid[mixed]
+    sizes = np.unique(qid, return_counts=True)[1]
+    for model in (Ridge().fit(X, y), BySizes().fit(X, y, sizes)):
+        told = cc.report(model, X, y, qid=qid, learning_curve=(X, y, qid))
+        assert told.learning.curves[0].x == (4.0, 8.0, 15.0, 30.0, 60.0)
+        assert told.learning.curves[0].y[-1] == pytest.approx(told.metrics[0].model.value)
+    again = fitted_to(BySizes(), Rows.of(X, y, qid, None, None), cc.Queries.from_ids(qid).rows(range(60)))
+    assert again.sizes_.tolist() == sizes.tolist()
+
+
+def test_a_pipeline_is_fitted_again_too(toy):
+    pipe = make_pipeline(StandardScaler(), cc.LinearRanker("ndcg@5"))
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe.fit(toy.X, toy.y, qid=toy.qid)
+    told = cc.report(pipe, toy.X, toy.y, qid=toy.qid, learning_curve=(toy.X, toy.y, toy.qid))
+    assert told.learning.curves[0].y[-1] == pytest.approx(told.metrics[0].model.value)
 
 
 def test_a_history_that_is_handed_over_is_drawn(toy, rows):

@@ -182,14 +182,29 @@ def refitted(model: Any, training: Any, judged: Scored, X: Any, metric: Metric, 
 
 
 def fitted_to(model: Any, rows: Rows, chosen: IntArray) -> Any:
-    """Fit the same model to some rows."""
+    """Fit the same model to some rows, those of each query adjacent."""
+    from sklearn import config_context
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
     fresh, part = clone(model), rows._replace(X=None).take(chosen)
     if "checkpoint" in fresh.get_params():
         fresh.set_params(checkpoint=None)  # that folder is the model's own
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), config_context(enable_metadata_routing=True):  # pipelines hand qid on
         warnings.simplefilter("ignore")  # what there was to say of this model was said when it was fitted
-        fresh.fit(_safe_indexing(rows.X, chosen), part.y, qid=part.qid)  # frames keep their names
+        # Frames keep their names.
+        fresh.fit(_safe_indexing(rows.X, chosen), part.y, **named_queries(fresh, part.qid, len(chosen)))
     return fresh
+
+
+def named_queries(model: Any, qid: Any, n_rows: int) -> dict[str, Any]:
+    """Give the queries by the name that `fit` has for them: ids, sizes, or none where it reads rows."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    ranker = last_step(model)
+    if has_fit_parameter(ranker, "qid"):
+        return {"qid": qid}
+    if has_fit_parameter(ranker, "group"):  # LightGBM's, xgboost's of old
+        starts = np.flatnonzero(np.r_[True, qid[1:] != qid[:-1]]) if qid is not None else [0]
+        return {"group": np.diff(np.r_[starts, n_rows])}
+    return {}
