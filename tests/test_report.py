@@ -18,9 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 import concordant as cc
 from concordant.evaluation.bootstrap import mean_intervals
+from concordant.evaluation.report.build import Given, assembled
 from concordant.evaluation.report.facts import fitted_to
 from concordant.evaluation.report.rows import calibration, with_missed
-from concordant.evaluation.report.scored import Scored, thinned
+from concordant.evaluation.report.scored import Scored, Trust, thinned
 from concordant.evaluation.report.words import FIELDS, READS, convention_words
 from concordant.exceptions import EmptyDataError, LabelError, LengthMismatchError, ParameterError
 from concordant.metrics.convention import ALLOWED
@@ -342,6 +343,22 @@ def test_what_was_judged(told, toy, rows):
     assert (one.n_rows, one.n_queries, one.shortest, one.longest) == (len(y), 60, sizes.min(), sizes.max())
     assert dict(one.grades) == {grade: (y == grade).sum() for grade in np.unique(y)}
     assert (one.n_features, one.version) == (None, cc.__version__)
+
+
+def test_a_baseline_of_its_own_rows_is_matched_by_query():
+    queries = [
+        cc.Queries.from_ids(ids) for ids in (["a", "a", "b", "b", "c", "c"], ["c", "c", "a", "a", "a"])
+    ]
+    own = Scored("own", np.array([1.0, 0, 2, 0, 0, 1]), np.array([2.0, 1, 1, 2, 1, 2]), queries[0])
+    other = Scored("other", np.array([1.0, 0, 0, 0, 1]), np.array([0.0, 1, 3, 2, 1]), queries[1])
+    told = assembled(own, other, [cc.metric("rr")], Given(noticed=["one thing"]), Trust(n_boot=9))
+    assert told.metrics[0].baseline.value == pytest.approx((1 / 3 + 1 / 2) / 2)
+    assert dict(zip(told.gains.qid, told.gains.differences, strict=True)) == pytest.approx(
+        {"a": 2 / 3, "c": 1 / 2}
+    )
+    assert math.isnan(told.worst[0].baseline)  # b, which the baseline does not have
+    assert told.worst[0].rows[0].baseline_place is None
+    assert "<li>one thing</li>" in check_whole(told)
 
 
 # --- models
