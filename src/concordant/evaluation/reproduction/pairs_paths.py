@@ -126,8 +126,9 @@ class Summed(PairRanker):
 
     sums_: tuple[Moments, Moments | None]
 
-    def fitted(self, problem: PairProblem) -> tuple[Regression, Regression | None]:
+    def fitted(self, metric: Metric, problem: PairProblem) -> tuple[Regression, Regression | None]:
         """Solve from the sums."""
+        del metric  # which the problem's targets know
         if not hasattr(self, "sums_"):
             self.sums_ = problem.moments(lambda _: None)
         pairs, items = self.sums_
