@@ -279,6 +279,17 @@ def test_the_boosters_read_their_own_files(tmp_path):
     assert np.array_equal(found, model_of("catboost").predict(DATA.X))
 
 
+def test_xgboost_reads_by_the_name_of_the_file(tmp_path, monkeypatch):
+    """Bytes of one kind under the name of the other are refused, though XGBoost reads either as bytes."""
+    from concordant.exporting import native
+
+    monkeypatch.setattr(native, "written", lambda model, *_: bytes(model.save_raw("json")))
+    exported("xgboost", tmp_path / "a.json", "xgboost")
+    with pytest.raises(ExportError, match="does not read"):
+        exported("xgboost", tmp_path / "a.ubj")
+    assert not (tmp_path / "a.ubj").exists()
+
+
 def request_of(path):
     told = json.loads(path.read_text(encoding="utf-8"))
     assert list(told) == ["model"]

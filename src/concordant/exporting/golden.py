@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from concordant.exceptions import ExportError, ParameterError, ShapeError
+from concordant.exceptions import ConcordantError, ExportError, ParameterError, ShapeError
 from concordant.exporting.places import Places, places_of
 from concordant.exporting.sources import Source, feature_names
 from concordant.supervision.check import check_features
@@ -87,7 +87,7 @@ def check_draft(source: Source, draft: Draft, path: PathLike, golden: Any) -> tu
         if not len(batch):
             continue
         rows = draft.rounded(batch, path)
-        expected, found = source.scores(rows), draft.read(draft.contents, rows) + draft.constant
+        expected, found = source.scores(rows), read_back(draft, rows, path) + draft.constant
         refuse_unscored(found, path)
         sizes, difference = sizes_of(source, draft, rows, expected), np.abs(found - expected)
         usual = max(usual, float(np.median(sizes)))
@@ -99,6 +99,19 @@ def check_draft(source: Source, draft: Draft, path: PathLike, golden: Any) -> tu
             refuse_lost(found, expected if placed else source.scores(batch), draft, path)
         checked, largest = checked + len(rows), max(largest, float(share.max()))
     return checked, largest
+
+
+def read_back(draft: Draft, rows: FloatArray, path: PathLike) -> FloatArray:
+    """Give the scores of rows by the contents; refuse contents that their reader does not read."""
+    try:
+        return draft.read(draft.contents, rows)
+    except ConcordantError:
+        raise
+    except Exception as error:  # whatever libraries raise
+        problem = (
+            f"its reader does not read what would be written ({type(error).__name__}: {str(error)[:200]})"
+        )
+        raise ExportError(path, problem, "nothing was written; please report it, with the model.") from error
 
 
 def scorable(source: Source, draft: Draft, batch: FloatArray, path: PathLike, *, real: bool) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from concordant.exporting.golden import Draft
 from concordant.exporting.sources import Source
 from concordant.persistence.foreign import FOREIGN
 from concordant.rankers.boosters import BOOSTERS
-from concordant.supervision.readers.text import PathLike
+from concordant.supervision.readers.text import COMPRESSED, PathLike
 from concordant.types import FloatArray
 
 __all__ = ["category_notes", "native_draft"]
@@ -28,18 +30,43 @@ def native_draft(source: Source, path: PathLike, library: str) -> Draft:
         problem = f"the trees are of {trees.library}, and {library} cannot read them"
         raise ExportError(path, problem, f"take format={trees.library!r}, or fit with booster={library!r}.")
 
+    suffix = ".json" if library == "xgboost" and is_json(path) else SUFFIXES[library]
+
     def read(contents: bytes, rows: FloatArray) -> FloatArray:
-        return BOOSTERS[library].scores(FOREIGN[library].made(contents), rows, trees)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "trees").with_suffix(suffix)
+            file.write_bytes(contents)
+            return BOOSTERS[library].scores(
+                READERS[library](BOOSTERS[library].library(), str(file)), rows, trees
+            )
 
-    return Draft(written(source.last.booster_, library, path), read, notes=category_notes(source))
+    return Draft(written(source.last.booster_, library, suffix), read, notes=category_notes(source))
 
 
-def written(model: Any, library: str, path: PathLike) -> bytes:
-    """Give the bytes; XGBoost writes text to names that end in .json, else binary JSON."""
-    if library == "xgboost" and ".json" in Path(path).suffixes:
-        return bytes(model.save_raw("json"))
+def is_json(path: PathLike) -> bool:
+    """Whether the name of a file, that of a compression left out, ends in .json.
+
+    >>> is_json("trees.json.gz"), is_json("trees.json.ubj")
+    (True, False)
+    """
+    name = Path(path)
+    return (Path(name.stem) if name.suffix in COMPRESSED else name).suffix.lower() == ".json"
+
+
+def written(model: Any, library: str, suffix: str) -> bytes:
+    """Give the bytes: XGBoost reads JSON or binary JSON by how the name of the file ends."""
+    if library == "xgboost":
+        return bytes(model.save_raw(suffix.removeprefix(".")))
     contents: bytes = FOREIGN[library].packed(model)["trees"].contents
     return contents
+
+
+SUFFIXES = {"lightgbm": ".txt", "xgboost": ".ubj", "catboost": ".cbm"}
+READERS: dict[str, Callable[[Any, str], Any]] = {  # as whoever serves it would
+    "lightgbm": lambda library, file: library.Booster(model_file=file),
+    "xgboost": lambda library, file: library.Booster(model_file=file),
+    "catboost": lambda library, file: library.CatBoost().load_model(file),
+}
 
 
 def category_notes(source: Source) -> tuple[str, ...]:
