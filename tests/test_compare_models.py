@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from concordant.exceptions import (
     UnknownNameError,
 )
 
+ROOT = Path(__file__).resolve().parents[1]
 EIGHTHS = st.integers(-8, 8).map(lambda number: number / 8)
 QUICK = {"n_flips": 500, "n_boot": 500}
 
@@ -402,6 +404,25 @@ def test_the_detectable_difference_is_detected_as_often_as_promised():
     check_share(sum(t_test(gap) <= LEVEL for gap in normal), TRIALS, 0.8)
     with pytest.raises(AssertionError, match="too few"):
         check_share(sum(t_test(gap - effect / 2) <= LEVEL for gap in normal), TRIALS, 0.8)
+
+
+def test_the_page_quotes_the_simulations():
+    text = (ROOT / "docs" / "comparing-models.md").read_text(encoding="utf-8")
+    result = json.loads((ROOT / "benchmarks" / "results" / "significance.json").read_text(encoding="utf-8"))
+    tables = {table["title"]: table["rows"] for table in result["tables"]}
+    columns = ("population", "queries", "t-test", "randomisation", "Wilcoxon")
+    found = {
+        (row["population"], row["queries"]): [row[name] for name in columns[2:]]
+        for row in tables["Type-I error"]
+    }
+    quoted = [line.strip("| ").split(" | ") for line in text.splitlines() if line.count(" | ") == 4]
+    quoted = [line for line in quoted if line[0] in {name for name, _ in found}]
+    assert len(quoted) == 15
+    for name, n, *shares in quoted:
+        assert list(map(float, shares)) == pytest.approx(found[name, int(n.replace(",", ""))], rel=5e-3)
+    distance = tables["Coverage of 95 % intervals"][-1]
+    for kind in ("symmetric percentile-t", "Student", "percentile", "BCa"):
+        assert f"{distance[kind]:.3f}" in text
 
 
 # --- words
