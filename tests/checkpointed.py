@@ -4,6 +4,7 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
 from concordant import (
     BoostedRanker,
@@ -39,6 +40,7 @@ KINDS = {  # name -> class, parameters
     "lbfgs": (LinearRanker, {"metric": "ndcg@5", "tol": 1e-9}),
     "newton": (LinearRanker, {"surrogate": "pairwise", "solver": "newton", "tol": 1e-9}),
     "sgd": (LinearRanker, {"solver": "sgd", "max_iter": 4, "tol": 1e-12}),
+    "torch": (LinearRanker, {"surrogate": "pairwise", "device": "cpu", "tol": 1e-9}),
     "cv": (LinearRankerCV, {"metric": "ndcg@5", "alphas": [1.0, 0.1], "cv": 2}),
     "maxmargin": (MaxMarginRanker, {"metric": "ndcg@5"}),
     "pairs": (PairRanker, {"metric": "pd"}),
@@ -72,8 +74,10 @@ def data_of(name):
 
 
 def model_of(name, folder=None, **other):
-    """Give an estimator that is not fitted."""
+    """Give an estimator that is not fitted, where its library is installed."""
     kind, parameters = KINDS[name]
+    if kind in (BoostedRanker, NeuralRanker) or "device" in parameters:
+        pytest.importorskip(parameters.get("booster", "lightgbm") if kind is BoostedRanker else "torch")
     return kind(**{**parameters, "checkpoint": folder, **other})
 
 

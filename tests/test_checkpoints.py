@@ -206,6 +206,7 @@ OTHER = {  # kind -> other parameters, and what is said
     "lbfgs": ({"alpha": 0.5}, "alpha=.*, not 0.5"),
     "newton": ({"solver": "lbfgs"}, "solver=newton, not lbfgs"),
     "sgd": ({"random_state": 3}, "random_state=0, not 3"),
+    "torch": ({"device": None}, "device=cpu, not None"),
     "cv": ({"alphas": [1.0, 0.2]}, "alphas="),
     "maxmargin": ({"metric": "ndcg@3"}, "metric=ndcg@5, not ndcg@3"),
     "pairs": ({"features": ("difference",)}, "features="),
@@ -531,6 +532,18 @@ def test_candidates_of_a_search_do_not_share_a_folder(tmp_path):
         search = GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=2, error_score="raise")
         with pytest.raises(ModelFileError, match="delete it, or name another folder"):
             search.fit(X, y, qid=qid)
+
+
+def test_fits_on_a_device_go_on(tmp_path):
+    if not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("no CUDA device")
+    for name in ("lbfgs", "cv", "neural"):
+        own = {"device": "cuda"} | ({"amp": False} if name == "neural" else {})
+        with ending(3), pytest.raises(Ended):
+            fitted(name, tmp_path / name, **own)
+        np.testing.assert_array_equal(
+            fitted(name, tmp_path / name, **own).predict(X), fitted(name, **own).predict(X)
+        )
 
 
 def test_callbacks_and_interrupts_do_not_end_a_folder(tmp_path):
