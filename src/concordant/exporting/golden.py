@@ -108,9 +108,8 @@ def read_back(draft: Draft, rows: FloatArray, path: PathLike) -> FloatArray:
     except ConcordantError:
         raise
     except Exception as error:  # whatever libraries raise
-        problem = (
-            f"its reader does not read what would be written ({type(error).__name__}: {str(error)[:200]})"
-        )
+        first = str(error).partition("\n")[0][:200]
+        problem = f"its reader does not read what would be written ({type(error).__name__}: {first})"
         raise ExportError(path, problem, "nothing was written; please report it, with the model.") from error
 
 
