@@ -85,7 +85,7 @@ def demo(
         models = fitted(logs[0], logs[1], step)
         step(f"Exact regret {COMPILING}")
         rows = judged(models, logs[2])
-        step("Writing the report, with the last ranker fitted to parts of the log")
+        step("Report, and fits to parts of the log")
         written = write_report(models, logs[0], logs[2], report)
     if as_json:
         print_json({"metric": METRIC, "rankers": [vars(row) for row in rows], "report": written})
@@ -111,8 +111,8 @@ def fitted(log: Synthetic, others: Synthetic, step: Callable[[str], None]) -> di
         del kinds[TREES]
     models: dict[tuple[str, str], Any] = {}
     for name, (ranker, parameters, given) in kinds.items():
-        for loss in ("preorder", "auto"):
-            step(f"Training: {name}, {loss} {COMPILING}")
+        for loss, kind in (("preorder", "preorder"), ("auto", "consistent")):
+            step(f"{name}, {kind} {COMPILING}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cc.GuaranteeWarning)  # the table says it
                 model = ranker(METRIC, loss, **parameters).fit(log.table, log.y, qid=log.qid, **given)

@@ -186,14 +186,11 @@ def working(message: str, *, quiet: bool = False) -> AbstractContextManager[obje
 @contextmanager
 def progress(first: str, *, total: int, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Show a bar on standard error while the block runs; calling what it gives names the next step."""
-    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     screen = console(stderr=True)
-    shown = (
-        SpinnerColumn(),
-        *Progress.get_default_columns()[:3],
-        TimeElapsedColumn(),
-    )  # it moves in long steps
+    text = TextColumn("{task.description}", markup=False)
+    shown = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn())  # some of it moves in long steps, too
     with Progress(*shown, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task(first, total=total)
         yield lambda description: bar.update(task, description=description, advance=1)

@@ -34,7 +34,7 @@ def distribution_figure(one: Distribution, names: Sequence[str]) -> Figure:
         {**shared, "y": one.baseline, "marker": {"color": ORANGE, "opacity": 0.75}},
     ]
     data = [
-        {**trace, "name": short(name), "hovertemplate": f"{told}<extra></extra>"}
+        {**trace, "name": short(name, 32), "hovertemplate": f"{told}<extra></extra>"}
         for trace, name in zip(drawn, names, strict=True)
     ]
     axes = {"xaxis": titled(one.metric), "yaxis": {**titled("queries"), "rangemode": "tozero"}}

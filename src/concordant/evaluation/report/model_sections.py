@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from concordant.evaluation.report.figures import calibration_figure, curve_figure, weights_figure
 from concordant.evaluation.report.page import figure
+from concordant.evaluation.report.pieces import Curve
 from concordant.evaluation.report.scored import thinned
 from concordant.evaluation.report.section import Section, none, number, numbers, plural, spoken
 
@@ -43,11 +44,22 @@ def learning_section(report: Report) -> Section:
     parts, drawn = [f"<p>{escape(one.about)}</p>"] if one.about else [], {}
     for place, curve in enumerate(one.curves):
         name, label = f"plot-learning-{place}", f"{curve.y_name} against {curve.x_name}"
-        rows = [(f"{curve.x[i]:,.4g}", number(curve.y[i])) for i in thinned(len(curve.x), MOST_ROWS)]
-        listed = numbers((curve.x_name, curve.y_name), rows)
-        parts.append(f"<h3>{escape(curve.name)}</h3>{figure(name, label)}{listed}")
+        parts.append(f"<h3>{escape(curve.name)}</h3>{figure(name, label)}{curve_numbers(curve)}")
         drawn[name] = curve_figure(curve)
     return Section("learning", "Learning curve", reading, "".join(parts), drawn)
+
+
+def curve_numbers(curve: Curve) -> str:
+    """Give the numbers of a curve, with its intervals if it has any."""
+    rows = [
+        (
+            f"{curve.x[i]:,.4g}",
+            number(curve.y[i]),
+            *([spoken(curve.low[i], curve.high[i], 4) or "-"] if curve.low else []),
+        )
+        for i in thinned(len(curve.x), MOST_ROWS)
+    ]
+    return numbers((curve.x_name, curve.y_name, *["from, to"] * bool(curve.low)), rows)
 
 
 def calibration_section(report: Report) -> Section:
