@@ -1,6 +1,6 @@
 """All commands alike: an example that parses, --json and --quiet, errors on standard error, exit statuses.
 
-The checks walk the tree of commands: a new one is checked without being named here. Commands that do all of it
+The checks walk the tree of commands: a new one is checked without being named here. Commands that do it all
 wrong show that the checks can fail.
 """
 

@@ -147,6 +147,14 @@ def test_a_table_gives_the_numbers_of_the_text(home, tmp_path, run):
     assert model.feature_names_in_.tolist() == columns[3].split(",")
 
 
+def test_trees_without_a_checkpoint_are_grown_without_one_again(home, tmp_path):
+    pytest.importorskip("lightgbm")
+    options = ["--model", "boosted", *SMALL["boosted"], "--no-checkpoint"]
+    told = answer("train", home / "train.txt", *options, "-o", tmp_path / "run")
+    assert told["checkpoint"] is False
+    assert answer("rerun", tmp_path / "run")["same"]
+
+
 def test_validation_rows_are_held_out(home, tmp_path):
     options = ["--model", "linear-cv", "--set", "alphas=[10, 0.1]", "--validation", home / "vali.txt"]
     answer("train", home / "train.txt", *options, "-o", tmp_path / "run")
@@ -242,7 +250,10 @@ def test_one_process_at_a_time(home, tmp_path):
 def test_a_killed_run_goes_on_to_the_same_model(home, tmp_path, kind):
     if kind in NEEDS:
         pytest.importorskip(NEEDS[kind])
-    slow = {"linear": ["--set", "tol=1e-12", "--set", "alpha=1e-9"], "boosted": ["--set", "n_estimators=60"]}
+    slow = {
+        "linear": ["--set", "tol=1e-12", "--set", "alpha=1e-9"],
+        "boosted": ["--set", "n_estimators=60", "--set", "n_jobs=1"],
+    }
     options = ["train", home / "train.txt", "--model", kind, *slow[kind], "-o"]
     run = tmp_path / "run"
     kept = run / "checkpoint"

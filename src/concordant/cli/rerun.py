@@ -113,11 +113,12 @@ def again(old: RunFolder, config: Config, new: RunFolder, *, quiet: bool) -> dic
     from concordant.cli.tune_fit import tune_run
 
     before, facts = read_json(old.path / METRICS), old.facts()
+    kept = facts.get("checkpoint", True)  # of trees the file says whether they were grown in parts
     if config.tune is None:
-        done = train_run(config, new, overwrite=False, checkpoint=True, quiet=quiet)
+        done = train_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet)
         search = {}
     else:
-        done = tune_run(config, new, overwrite=False, checkpoint=True, quiet=quiet).trained
+        done = tune_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet).trained
         search = {"search": same_search(old, new)}
     told = {
         "model": compared_digests(facts, done.facts),

@@ -225,7 +225,7 @@ def versions_of(config: Config) -> dict[str, str]:
 
 
 def first_facts(
-    config: Config, prints: Mapping[str, dict[str, Any]], rows: Mapping[str, FileRows]
+    config: Config, prints: Mapping[str, dict[str, Any]], rows: Mapping[str, FileRows], *, checkpoint: bool
 ) -> dict[str, Any]:
     """Give what is known of a run before it begins."""
     sizes = {
@@ -237,6 +237,7 @@ def first_facts(
         "versions": versions_of(config),
         "platform": platform.platform(),
         "seed": config.seed,
+        "checkpoint": checkpoint,
         "data": {part: {**prints[part], **sizes[part]} for part in rows},
         "started": now(),
         "finished": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import time
 import warnings
@@ -60,7 +61,8 @@ def train_run(
     config.ranker()  # refuses wrong parameters before any work
     rows, prints = read_files(config, quiet=quiet)
     with folder.held():
-        begun = Begun(config, folder, first_facts(config, prints, rows), rows, time.perf_counter())
+        facts = first_facts(config, prints, rows, checkpoint=checkpoint)
+        begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
         return complete(begun, config, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
 
@@ -82,7 +84,9 @@ def complete(
     """Fit, measure and write the rest; `config` is that of the model, `more` are facts of its search."""
     folder, rows, model = begun.folder, begun.rows, config.ranker()
     if checkpoint and "checkpoint" in model.get_params(deep=False):
-        model.set_params(checkpoint=folder.checkpoint / "fit")
+        # A search that goes on may find something else: then what is kept of this fit is not of that.
+        own = hashlib.sha256(config.text().encode()).hexdigest()[:12]
+        model.set_params(checkpoint=folder.checkpoint / own)
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=quiet)
     refuse_interrupted(model, notes, folder.path)
     results = measured(model, rows, config.metrics, quiet=quiet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from concordant.cli.config import Config, differences
 from concordant.cli.output import console, note, progress, write_rows
@@ -43,24 +43,19 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
     if tune.trials is not None:
         need_optuna()
     rows, prints = read_files(config, quiet=quiet)
-    if tune.folds is not None and tune.folds > rows["train"].n_queries:
-        wanted = f"at most the number of queries, {rows['train'].n_queries}: none is cut"
-        raise ParameterError("--folds", tune.folds, wanted)
+    refuse_folds(tune, rows["train"].n_queries)
     with folder.held():
-        begun = Begun(config, folder, first_facts(config, prints, rows), rows, time.perf_counter())
+        facts = first_facts(config, prints, rows, checkpoint=checkpoint)
+        begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
         trials = searched(begun, tune, checkpoint=checkpoint, quiet=quiet)
         best = best_of(trials)
         chosen = config.chosen(best.parameters)
         write_trials(folder, tune, trials)
         write_text(folder.path / BEST, chosen.text(FOUND))
-        facts = {
-            "trials": len(trials),
-            "best": best.number,
-            "value": best.value,
-            "parameters": dict(best.parameters),
-        }
-        done = complete(begun, chosen, resumed=resumed, checkpoint=checkpoint, quiet=quiet, search=facts)
+        found: dict[str, Any] = {"trials": len(trials), "best": best.number, "value": best.value}
+        found["parameters"] = dict(best.parameters)
+        done = complete(begun, chosen, resumed=resumed, checkpoint=checkpoint, quiet=quiet, search=found)
     return Tuned(tune, trials, best, done)
 
 
@@ -70,6 +65,14 @@ def refuse_bounds(config: Config, tune: Tune) -> None:
     for name, one in tune.space.items():
         for end in one.ends:
             config.chosen({name: end}).ranker()
+
+
+def refuse_folds(tune: Tune, n_queries: int) -> None:
+    """Refuse folds that could not all have a query."""
+    if tune.folds is not None and tune.folds > n_queries:
+        raise ParameterError(
+            "--folds", tune.folds, f"at most the number of queries, {n_queries}: none is cut"
+        )
 
 
 def extends(config: Config, folder: RunFolder) -> bool:
