@@ -22,7 +22,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import concordant as cc
 from concordant import BoostedRanker, GuaranteeWarning, Permutations, Preferences, Queries
@@ -65,19 +64,6 @@ HELD = drawn(30, seed=5)
 
 
 # ---------------------------------------------------------------- scikit-learn
-
-NOT_REPEATED = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
-    "a document stands once in a list: sample_weight weighs its label, not its number",
-)
-
-
-@pytest.mark.filterwarnings("default")
-@parametrize_with_checks(
-    [BoostedRanker(**{**SMALL, "n_estimators": 3})], expected_failed_checks=lambda _: NOT_REPEATED
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 def test_parameters_are_kept_as_they_are():

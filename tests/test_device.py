@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import concordant as cc
 from concordant import GuaranteeWarning, LinearRanker, LinearRankerCV, MaxMarginRanker, Queries
@@ -448,18 +447,6 @@ def test_searches_run_on_the_device():
     )
     assert held.best_score_ > 0.5
     assert held.predict(torch.tensor(X)).shape == y.shape
-
-
-NOT_REPEATED = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
-    "a document stands once in a list: sample_weight weighs its label, not its number",
-)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([LinearRanker(device="cpu")], expected_failed_checks=lambda _: NOT_REPEATED)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 # ---------------------------------------------------------------- errors

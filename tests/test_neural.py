@@ -26,7 +26,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import concordant as cc
 import oracles
@@ -934,17 +933,6 @@ def test_a_warm_start_is_part_of_a_checkpoint(tmp_path):
 
 
 # ---------------------------------------------------------------- scikit-learn
-
-NOT_REPEATED = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
-    "a document stands once in a list: sample_weight weighs its label, not its number",
-)
-
-
-@pytest.mark.filterwarnings("default")
-@parametrize_with_checks([NeuralRanker(**QUICK)], expected_failed_checks=lambda _: NOT_REPEATED)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 def test_pickled_and_back():

@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import concordant as cc
 import oracles
@@ -92,13 +91,6 @@ def inside(i, j):
 
 
 # ---------------------------------------------------------------- scikit-learn
-
-
-@pytest.mark.filterwarnings("default", "ignore::concordant.GuaranteeWarning")
-@parametrize_with_checks([PairRanker(decoder="diagonal"), PairRanker("pd", decoder="borda")])
-def test_scikit_learns_own_checks(estimator, check):
-    """All of them; those of predictions find nothing to look at."""
-    check(estimator)
 
 
 def test_parameters_are_kept_as_they_are():

@@ -17,6 +17,7 @@ __all__ = [
     "GuaranteeWarning",
     "LabelError",
     "LengthMismatchError",
+    "LibraryError",
     "MalformedLineError",
     "MissingExtraError",
     "ModelFileError",
@@ -307,6 +308,16 @@ class ExportError(ConcordantError):
     def __init__(self, path: object, problem: str, hint: str) -> None:
         self.path = str(path)
         super().__init__(f"{path}: {problem}.\nHint: {hint}")
+
+
+class LibraryError(ConcordantError):
+    """A library that does the work refused it; the message has its words."""
+
+    def __init__(self, library: str, problem: str) -> None:
+        super().__init__(
+            f"{library} refused: {problem.strip()}\n"
+            "Hint: it reads most numbers in single precision (up to 3e38), and checks `params` itself."
+        )
 
 
 class DatasetNotFoundError(ConcordantError):

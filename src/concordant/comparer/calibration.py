@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import EmptyDataError, ParameterError
 from concordant.supervision.columns import check_column, check_lengths, check_nonnegative, refuse
 from concordant.supervision.labels import check_outcome
@@ -47,7 +48,7 @@ class OutcomeCurve:
 
     def __post_init__(self) -> None:
         for name, value in (("slope", self.slope), ("cut", self.cut)):
-            if not (isinstance(value, numbers.Real) and 0.0 <= value < math.inf):
+            if not 0.0 <= as_double(value) < math.inf:
                 raise ParameterError(name, value, "finite and >= 0")
 
     def __call__(self, decision: ArrayLike) -> FloatArray:

@@ -15,6 +15,7 @@ from concordant.comparer.scaling import Scaling
 from concordant.decoders.threshold import best_threshold
 from concordant.exceptions import ParameterError
 from concordant.scorers.kernel import KernelScorer, NystroemMap
+from concordant.scorers.linear import LinearScorer
 from concordant.solvers.dual import DualSolution, fit_gram
 from concordant.solvers.journal import Journal, recalled
 from concordant.solvers.margin import METHODS, fit_margin
@@ -53,9 +54,8 @@ class Weights:
     w: FloatArray
 
     def __call__(self, items: FloatArray) -> FloatArray:
-        """Score items."""
-        scores: FloatArray = items @ self.w
-        return scores
+        """Score items: equal ones equally, whatever stands beside them."""
+        return LinearScorer(items).all_scores(self.w)
 
 
 @dataclass(frozen=True, eq=False)

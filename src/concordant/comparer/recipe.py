@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from concordant._numbers import as_double, is_whole
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.scorers.kernel import Kernel
 from concordant.solvers.margin import LOSSES, METHODS
@@ -86,11 +86,11 @@ def read_recipe(model: Comparer) -> Recipe:
 
 def check_real(name: str, value: Any, above: float, most: float, allowed: str) -> None:
     """Refuse what is no number in (above, most]."""
-    if not (isinstance(value, numbers.Real) and above < float(value) <= most):
+    if not above < as_double(value) <= most:
         raise ParameterError(name, value, allowed)
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number, or too small."""
-    if not (isinstance(value, numbers.Integral) and int(value) >= least):
+    if not is_whole(value, least):
         raise ParameterError(name, value, f"a whole number >= {least}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from concordant.decoders.sorting import positions
-from concordant.exceptions import ParameterError, ShapeError
+from concordant.exceptions import LabelError, ParameterError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.certificate import FittedCertificate, Optimality
@@ -19,10 +21,20 @@ from concordant.rankers.risk import risk_bound
 from concordant.rankers.training import Problem, query_weights
 from concordant.scorers import LinearScorer
 from concordant.solvers import Solution
+from concordant.supervision.check import naming_features, plain_features
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["FAR", "LinearModel", "PairExplanation", "Ranker", "mean_score", "warn_of_shortfall"]
+__all__ = [
+    "FAR",
+    "LinearModel",
+    "PairExplanation",
+    "Ranker",
+    "mean_score",
+    "places",
+    "unchanged_by_errors",
+    "warn_of_shortfall",
+]
 
 FAR = 1e-3  # a share of the objective that is worth a warning where no step lowers it
 
@@ -73,21 +85,29 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
-        """Features as float32 or float64, dense or compressed rows; errors are scikit-learn's."""
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
+        """Features as float32 or float64, dense or compressed rows."""
+        with naming_features():
+            return validate_data(
+                self,
+                plain_features(X),
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+            )
 
     def refuse_no_labels(self, y: ArrayLike) -> None:
         """Raise, in scikit-learn's words, where there are none."""
         if y is None:
             name = type(self).__name__
-            raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
+            problem = f"This {name} estimator requires y to be passed, but the target y is None"
+            raise LabelError(problem, "give one label per row of X.")
 
-    def check_fit_scale(self) -> None:
+    def check_flags(self, *names: str) -> None:
         """Refuse what is neither True nor False: a text would count as True."""
-        if not isinstance(self.fit_scale, (bool, np.bool_)):
-            raise ParameterError("fit_scale", self.fit_scale, "True or False")
+        for name in names:
+            if not isinstance(value := getattr(self, name), (bool, np.bool_)):
+                raise ParameterError(name, value, "True or False")
 
     def score(
         self,
@@ -160,7 +180,7 @@ class LinearModel(Ranker):
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Give the place of each row in its query, 1 the best; equal scores keep their order."""
-        return positions(self.predict(X), qid=qid)
+        return places(self.predict(X), qid)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> PairExplanation:
         """Give each feature's contribution to the score of `a` less that of `b`.
@@ -191,6 +211,23 @@ class LinearModel(Ranker):
         features = self.checked_features(row, reset=False) if known else check_array(row, accept_sparse=True)
         dense = features.toarray() if hasattr(features, "toarray") else features
         return np.asarray(dense[0], dtype=np.float64)
+
+
+def places(scores: FloatArray, qid: ArrayLike) -> IntArray:
+    """Place of each row in its query; errors speak of the rows of X."""
+    return positions(scores, qid=Queries.of(qid, len(scores), "X"))
+
+
+@contextmanager
+def unchanged_by_errors(ranker: Any) -> Iterator[None]:
+    """Leave a ranker as it was, where something is raised."""
+    before = dict(vars(ranker))
+    try:
+        yield
+    except BaseException:
+        vars(ranker).clear()
+        vars(ranker).update(before)
+        raise
 
 
 def warn_of_shortfall(lacking: str, inexact: str) -> None:

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.metrics.conditions import Family
-from concordant.rankers.boosted_model import TreeModel, unchanged_by_errors
+from concordant.rankers.base import unchanged_by_errors
+from concordant.rankers.boosted_model import TreeModel, naming_library
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Data, Trees
 from concordant.rankers.boosters.features import monotonic_signs
@@ -237,7 +238,7 @@ class BoostedRanker(TreeModel):
         plan, booster = self.checked_parameters()
         self.refuse_no_labels(y)
         start = self.start()
-        with unchanged_by_errors(self):
+        with unchanged_by_errors(self), naming_library(self.booster):
             features = self.checked_features(X, reset=start is None)
             trees = self.planned_trees()
             rows = Rows.of(features, y, qid, sample_weight, query_weight)
@@ -254,6 +255,7 @@ class BoostedRanker(TreeModel):
     def checked_parameters(self) -> tuple[Plan, Booster]:
         """Refuse parameters out of range, before any work; what trees are grown for, and by whom."""
         check_parameters(self.get_params(deep=False))
+        self.check_flags("warm_start")
         check_seed(self.random_state)
         if checked_folder(self.checkpoint) is not None and self.random_state is None:
             raise ParameterError("random_state", None, SEEDED)

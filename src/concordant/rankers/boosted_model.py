@@ -12,9 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from concordant.decoders.sorting import positions
-from concordant.exceptions import ParameterError
-from concordant.rankers.base import Ranker, warn_of_shortfall
+from concordant.exceptions import LibraryError, ParameterError
+from concordant.rankers.base import Ranker, places, warn_of_shortfall
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.features import Encoding, categorical_numbers
@@ -22,9 +21,10 @@ from concordant.rankers.boosters.lesson import Lesson
 from concordant.rankers.boosters.watch import Watch
 from concordant.rankers.certificate import FittedCertificate
 from concordant.rankers.optimality import Descent
+from concordant.supervision.check import naming_features, plain_features
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["TreeModel", "unchanged_by_errors"]
+__all__ = ["TreeModel", "naming_library"]
 
 NO_BOUND = "no bound is known for what trees express"
 ROUNDING = 1e-6  # of scores in single precision
@@ -44,6 +44,11 @@ class TreeModel(Ranker):
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
         """Features as numbers, categories as codes; NaN is missing, infinity is refused."""
+        with naming_features():
+            return self.numbers(X, reset=reset)
+
+    def numbers(self, X: ArrayLike, *, reset: bool) -> Any:
+        """Give the features that trees read."""
         if not hasattr(X, "tocsr") and not hasattr(X, "shape"):
             X = np.asarray(X)
         if reset:
@@ -54,8 +59,8 @@ class TreeModel(Ranker):
         if not self.encoding_.categories:
             kinds = [np.float64, np.float32]
             given = {"accept_sparse": "csr", "dtype": kinds, "order": "C", "ensure_all_finite": "allow-nan"}
-            checked = validate_data(self, X, reset=reset, **given)
-            return csr_matrix(checked) if hasattr(checked, "tocsr") else checked
+            checked = validate_data(self, plain_features(X), reset=reset, **given)
+            return short_indices(checked) if hasattr(checked, "tocsr") else checked
         validate_data(self, X, reset=reset, skip_check_array=True)
         return self.encoding_.numbers(X)
 
@@ -103,7 +108,7 @@ class TreeModel(Ranker):
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Give the place of each row in its query, 1 the best; equal scores keep their order."""
-        return positions(self.predict(X), qid=qid)
+        return places(self.predict(X), qid)
 
     @property
     def categories_(self) -> dict[int, list[Any]]:
@@ -119,6 +124,25 @@ class TreeModel(Ranker):
         return shares
 
 
+@contextmanager
+def naming_library(library: str) -> Iterator[None]:
+    """What a library raises becomes a named error."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.lstrip("_").partition(".")[0] != library:
+            raise
+        raise LibraryError(library, str(error)) from error
+
+
+def short_indices(X: Any) -> Any:
+    """Compressed rows whose indices have 32 bits, if they fit: CatBoost reads no others."""
+    rows = csr_matrix(X)
+    if max(rows.nnz, *rows.shape) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
+
+
 def risen(descent: Descent, booster: Booster, lesson: Lesson) -> str:
     """Say that the steps were too long."""
     known = lesson.data.surrogate.curvatures if booster.asks else ()
@@ -127,15 +151,3 @@ def risen(descent: Descent, booster: Booster, lesson: Lesson) -> str:
     )
     text = f"the training loss rose, from {descent.first:.4g} to {descent.value:.4g}"
     return f"{text}: lower learning_rate or raise l2{other}"
-
-
-@contextmanager
-def unchanged_by_errors(ranker: Any) -> Iterator[None]:
-    """Leave a ranker as it was, where something is raised."""
-    before = dict(vars(ranker))
-    try:
-        yield
-    except BaseException:
-        vars(ranker).clear()
-        vars(ranker).update(before)
-        raise

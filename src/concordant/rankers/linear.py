@@ -9,11 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.base import LinearModel
+from concordant.rankers.base import LinearModel, unchanged_by_errors
 from concordant.rankers.devices.losses import device_form, on_host, torch_device, working_on
 from concordant.rankers.progress import watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
@@ -203,12 +204,13 @@ class LinearRanker(LinearModel):
             One number >= 0 per row, the same for all rows of a query: how much the query counts.
         """
         recipe = self.checked_parameters()
-        problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
-        problem.claim.warn()
-        start = self.start(problem)
-        with self.journal(recipe, problem, start) as journal:
-            solution = self.solved(problem, self.alpha, start, journal)
-        return self.adopt(solution, problem, float(self.alpha), fixed=True)
+        with unchanged_by_errors(self):
+            problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
+            problem.claim.warn()
+            start = self.start(problem)
+            with self.journal(recipe, problem, start) as journal:
+                solution = self.solved(problem, self.alpha, start, journal)
+            return self.adopt(solution, problem, float(self.alpha), fixed=True)
 
     def checked_parameters(self) -> Recipe:
         """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
@@ -216,12 +218,12 @@ class LinearRanker(LinearModel):
             value = getattr(self, name)
             if name == "max_iter" and value is None:
                 continue
-            if not (isinstance(value, kind) and least <= float(value) < np.inf):
+            if not (isinstance(value, kind) and least <= as_double(value) < np.inf):
                 whole = "whole" if kind is Integral else "finite"
                 raise ParameterError(name, value, f"a {whole} number >= {least}")
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", self.callback, "a function of a Step, or None")
-        self.check_fit_scale()
+        self.check_flags("fit_scale", "warm_start")
         check_seed(self.random_state)
         if checked_folder(self.checkpoint) is not None and self.random_state is None and self.solver == "sgd":
             raise ParameterError("random_state", None, SEEDED)

@@ -13,7 +13,7 @@ import numpy as np
 from concordant.exceptions import ParameterError
 from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
-from concordant.rankers.base import LinearModel, mean_score
+from concordant.rankers.base import LinearModel, mean_score, unchanged_by_errors
 from concordant.rankers.devices.losses import on_host
 from concordant.rankers.folds import Rows, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
@@ -145,24 +145,25 @@ class LinearRankerCV(LinearModel):
         ranker = self.ranker(float(alphas[-1]))  # if the smallest is allowed, all are
         recipe = ranker.checked_parameters()
         self.refuse_no_labels(y)
-        features = self.checked_features(X, reset=True)
-        rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
-        whole = ranker.problem(recipe, *rows)  # refuses what is wrong before any work
-        whole.claim.warn()
-        if validation is not None:
-            held = self.validation_rows(recipe[0], validation)
-            splits, tries = [], [partial(Try, whole, held)]
-        else:
-            held, splits = None, row_splits(self.cv, rows)
-            tries = [partial(self.fold, ranker, recipe, rows, *split) for split in splits]
-        self.alphas_, self.scores_ = alphas, np.full((len(alphas), max(len(splits), 1)), np.nan)
-        with self.journal(ranker.told(recipe), whole, rows, held, splits) as journal:
-            solutions = self.search(ranker, recipe[0], tries, journal)
-            best, self.best_score_ = best_row(self.scores_)
-            self.alpha_ = float(alphas[best])
-            kept = solutions.get(best) if validation is not None else None
-            solution = kept or final(ranker, whole, self.alpha_, journal, f"all-{best}")
-        return self.adopt(solution, whole, self.alpha_, fixed=False)
+        with unchanged_by_errors(self):
+            features = self.checked_features(X, reset=True)
+            rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
+            whole = ranker.problem(recipe, *rows)  # refuses what is wrong before any work
+            whole.claim.warn()
+            if validation is not None:
+                held = self.validation_rows(recipe[0], validation)
+                splits, tries = [], [partial(Try, whole, held)]
+            else:
+                held, splits = None, row_splits(self.cv, rows)
+                tries = [partial(self.fold, ranker, recipe, rows, *split) for split in splits]
+            self.alphas_, self.scores_ = alphas, np.full((len(alphas), max(len(splits), 1)), np.nan)
+            with self.journal(ranker.told(recipe), whole, rows, held, splits) as journal:
+                solutions = self.search(ranker, recipe[0], tries, journal)
+                best, self.best_score_ = best_row(self.scores_)
+                self.alpha_ = float(alphas[best])
+                kept = solutions.get(best) if validation is not None else None
+                solution = kept or final(ranker, whole, self.alpha_, journal, f"all-{best}")
+            return self.adopt(solution, whole, self.alpha_, fixed=False)
 
     def journal(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
@@ -137,7 +137,7 @@ class MaxMarginRanker(LinearRanker):
 
     def checked_parameters(self) -> Recipe:
         """Refuse parameters out of range, before any work; the metric, and the loss."""
-        if not (isinstance(self.alpha, Real) and 0.0 < float(self.alpha) < math.inf):
+        if not 0.0 < as_double(self.alpha) < math.inf:
             wanted = "a finite number > 0: without a penalty there is no duality gap"
             raise ParameterError("alpha", self.alpha, wanted)
         return super().checked_parameters()

@@ -10,7 +10,7 @@ from concordant.exceptions import MissingExtraError
 from concordant.metrics.conditions import Family
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.base import warn_of_shortfall
+from concordant.rankers.base import unchanged_by_errors, warn_of_shortfall
 from concordant.rankers.certificate import Descent, FittedCertificate
 from concordant.rankers.devices.losses import on_host
 from concordant.rankers.folds import Rows
@@ -206,19 +206,20 @@ class NeuralRanker(NetworkModel):
 
         given, last = self.get_params(deep=False), getattr(self, "scorer_", None) if self.warm_start else None
         self.refuse_no_labels(y)
-        features = self.checked_features(X, reset=last is None)
-        rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
-        held = None if eval_set is None else self.evaluation_rows(metric, eval_set)
-        lesson = Lesson.of(metric, surrogate, rows, self.assume, self.f)
-        lesson.claim.warn()
-        checkpoint = checkpoint_of(given, lesson, held, last)
-        with nullcontext() if checkpoint is None else checkpoint.file.held():
-            course = course_of(given, checkpoint)
-            if held is None and self.early_stopping is not None:
-                lesson, held = lesson.split(rows, self.validation_fraction, metric, course.generator(3))
-            with undisturbed(place_of(self.device)):
-                trainer = trainer_of(given, metric, lesson, held, course, last)
-                return self.adopt(lesson, trainer, course, *trained(given, trainer, course, checkpoint))
+        with unchanged_by_errors(self):
+            features = self.checked_features(X, reset=last is None)
+            rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
+            held = None if eval_set is None else self.evaluation_rows(metric, eval_set)
+            lesson = Lesson.of(metric, surrogate, rows, self.assume, self.f)
+            lesson.claim.warn()
+            checkpoint = checkpoint_of(given, lesson, held, last)
+            with nullcontext() if checkpoint is None else checkpoint.file.held():
+                course = course_of(given, checkpoint)
+                if held is None and self.early_stopping is not None:
+                    lesson, held = lesson.split(rows, self.validation_fraction, metric, course.generator(3))
+                with undisturbed(place_of(self.device)):
+                    trainer = trainer_of(given, metric, lesson, held, course, last)
+                    return self.adopt(lesson, trainer, course, *trained(given, trainer, course, checkpoint))
 
     def checked_parameters(self) -> tuple[Metric, Surrogate]:
         """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from concordant.decoders.sorting import positions
 from concordant.exceptions import ShapeError
-from concordant.rankers.base import Ranker
+from concordant.rankers.base import Ranker, places
 from concordant.rankers.devices.losses import on_host
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -63,4 +62,4 @@ class NetworkModel(Ranker):
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Give the place of each row in its query, 1 the best; equal scores keep their order."""
-        return positions(self.predict(X, qid=qid), qid=on_host(qid))
+        return places(self.predict(X, qid=qid), on_host(qid))

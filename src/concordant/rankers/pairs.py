@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from functools import partial
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.base import FAR, warn_of_shortfall
+from concordant.rankers.base import FAR, unchanged_by_errors, warn_of_shortfall
 from concordant.rankers.claim import check_decoder, claimed, label_space
 from concordant.rankers.optimality import Sample
 from concordant.rankers.pair_groups import Groups, chosen_groups
@@ -195,29 +195,32 @@ class PairRanker(PairModel):
         """
         metric, groups = self.checked_parameters()
         self.refuse_no_labels(y)
-        features = self.checked_features(X, reset=True)
-        queries = Queries.of(qid, features.shape[0], "X")
-        with naming_query(qid):
-            labels = metric.read_labels(y)
-            check_lengths("X", queries.n_rows, y=labels)
-            targets = pair_targets(metric, labels, queries)
-        space = label_space(metric, PairSquared(), labels, queries)
-        longest = int(queries.sizes.max(initial=0))
-        claim = claimed(metric, PairSquared(), self.decoder, space, n_items=longest)
-        claim.warn()
-        shares, weights = query_shares(query_weight, queries), label_weights(sample_weight, queries)
-        scorer = PairScorer(queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap")
-        problem = PairProblem(scorer, targets, shares, weights / weights.max())
-        sample = seen(claim, queries, None, shares, weighted=sample_weight is not None)
-        return self.adopt(metric, sample, problem, *self.fitted(metric, problem))
+        with unchanged_by_errors(self):
+            features = self.checked_features(X, reset=True)
+            queries = Queries.of(qid, features.shape[0], "X")
+            with naming_query(qid):
+                labels = metric.read_labels(y)
+                check_lengths("X", queries.n_rows, y=labels)
+                targets = pair_targets(metric, labels, queries)
+            space = label_space(metric, PairSquared(), labels, queries)
+            longest = int(queries.sizes.max(initial=0))
+            claim = claimed(metric, PairSquared(), self.decoder, space, n_items=longest)
+            claim.warn()
+            shares, weights = query_shares(query_weight, queries), label_weights(sample_weight, queries)
+            scorer = PairScorer(
+                queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap"
+            )
+            problem = PairProblem(scorer, targets, shares, weights / weights.max())
+            sample = seen(claim, queries, None, shares, weighted=sample_weight is not None)
+            return self.adopt(metric, sample, problem, *self.fitted(metric, problem))
 
     def checked_parameters(self) -> tuple[Metric, Groups]:
         """Refuse parameters out of range, before any work; the metric, and the groups of features."""
         for name in ("alpha", "time_limit"):
             value = getattr(self, name)
-            if not (isinstance(value, Real) and 0.0 <= float(value) < math.inf):
+            if not 0.0 <= as_double(value) < math.inf:
                 raise ParameterError(name, value, "a finite number >= 0")
-        self.check_fit_scale()
+        self.check_flags("fit_scale")
         checked_folder(self.checkpoint)
         metric = read_metric(self.metric)
         if metric.name not in OF_PAIRS or getattr(metric, "k", None) is not None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+
+from concordant.exceptions import ParameterError
 from concordant.solvers import Step
 from concordant.solvers.solution import Callback
 
@@ -26,10 +30,17 @@ def shown(*columns: Any) -> Iterator[Any]:
         yield bar
 
 
+def is_wanted(verbose: object) -> bool:
+    """Whether a bar is to be shown; what is neither a truth value nor a whole number is refused."""
+    if not isinstance(verbose, (Integral, np.bool_)):
+        raise ParameterError("verbose", verbose, "True, False or a whole number")
+    return bool(verbose)
+
+
 @contextmanager
 def watched(title: str, verbose: int, callback: Callback | None) -> Iterator[Callback | None]:
     """Give a callback that moves a bar from the first excess to the goal, and then asks the caller's own."""
-    if not verbose:
+    if not is_wanted(verbose):
         yield callback
         return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -63,7 +74,7 @@ def way_gone(first: float, excess: float, goal: float) -> float:
 @contextmanager
 def counted(total: int, verbose: int) -> Iterator[Callable[[str], None]]:
     """Give a function that counts one fit more."""
-    if not verbose:
+    if not is_wanted(verbose):
         yield lambda _: None
         return
     with shown() as bar:

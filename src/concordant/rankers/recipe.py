@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant._segments import segment_reduce
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
@@ -64,6 +64,8 @@ TREES: Mapping[str, tuple[Surrogate, float]] = {
 }
 OF_TREES = Softmax(), 1.0
 
+HIGHEST = 1e6  # of a lift: far above it single precision cannot tell targets apart
+
 
 def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float = 1.0) -> ListwiseHinge:
     """Give the listwise hinge of a metric, or of its name: `concordant.surrogates.ListwiseHinge`.
@@ -100,9 +102,8 @@ def chosen_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -
 
 def check_lift(lift: Any, loss: Surrogate) -> float:
     """Refuse what no targets can be lifted by."""
-    number = isinstance(lift, Real) and not isinstance(lift, (bool, np.bool_))
-    if not (number and 0.0 <= float(lift) < float("inf")):
-        raise ParameterError("lift", lift, "a finite number >= 0, or 'auto'")
+    if isinstance(lift, (bool, np.bool_)) or not 0.0 <= as_double(lift) <= HIGHEST:
+        raise ParameterError("lift", lift, f"a number from 0 to {HIGHEST:g}, or 'auto'")
     if lift and loss.reads != "targets":
         raise ParameterError("lift", lift, f"0 for {loss.name}, which reads {loss.reads}, not targets")
     return float(lift)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -118,6 +118,8 @@ def categorical_numbers(given: Any, X: Any) -> tuple[int, ...]:
 
 def listed(given: Any, n_features: int) -> list[Any]:
     """Give names and numbers as they are, or those that a mask of the features marks."""
+    if not isinstance(given, Iterable):
+        raise ParameterError("categorical_features", given, "a list of names or numbers, a mask, or None")
     chosen = list(given)
     if not chosen or not all(isinstance(one, (bool, np.bool_)) for one in chosen):
         return chosen

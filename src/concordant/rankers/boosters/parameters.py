@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double, is_whole
 from concordant.exceptions import ParameterError
 
 __all__ = ["REAL", "WHOLE", "check_parameters", "safe_names", "seed_of"]
@@ -32,21 +33,20 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuse parameters out of range."""
     for name, (least, optional) in WHOLE.items():
         value = given[name]
-        whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-        if not whole and not (optional and value is None):
+        if not is_whole(value, least) and not (optional and value is None):
             raise ParameterError(name, value, f"a whole number >= {least}" + ", or None" * optional)
     jobs = given["n_jobs"]
-    if jobs not in (None, -1) and not (isinstance(jobs, Integral) and int(jobs) >= 1):
+    if jobs is not None and not (isinstance(jobs, Integral) and (is_whole(jobs, 1) or jobs == -1)):
         raise ParameterError("n_jobs", jobs, "a whole number >= 1, or -1 or None: the library's own choice")
     for name, wanted in REAL.items():
         value = given[name]
-        number = float(value) if isinstance(value, Real) else np.nan
+        number = as_double(value)
         if not (0.0 <= number < np.inf and (number > 0.0 or name == "l2")):
             raise ParameterError(name, value, wanted)
         if name.endswith("sample") and number > 1.0:
             raise ParameterError(name, value, wanted)
     share = given["validation_fraction"]
-    if not (isinstance(share, Real) and 0.0 < float(share) < 1.0):
+    if not 0.0 < as_double(share) < 1.0:
         raise ParameterError("validation_fraction", share, "a number between 0 and 1")
     if given["callback"] is not None and not callable(given["callback"]):
         raise ParameterError("callback", given["callback"], "a function of a Round, or None")

@@ -35,7 +35,7 @@ def torch_device(device: Any) -> torch.device:
 
     try:
         found = torch.device(device)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise ParameterError("device", device, "None, 'cpu', 'cuda', 'cuda:0' or a torch.device") from error
     if found.type not in ("cpu", "cuda"):
         raise ParameterError("device", device, "'cpu' or 'cuda': not all others have float64, for sums")

@@ -15,6 +15,7 @@ from concordant.rankers.devices.losses import device_form, homogeneous, is_tenso
 from concordant.rankers.devices.objective import DeviceObjective, Kept
 from concordant.rankers.devices.transfer import fetched, moved
 from concordant.rankers.training import Setting, spread_of
+from concordant.supervision.check import naming_features, plain_features
 from concordant.supervision.queries import Queries
 from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -40,7 +41,9 @@ def device_features(model: Any, X: ArrayLike) -> Any:
         raise ParameterError("X", f"a sparse {type(X).__name__}", wanted)
     if not is_tensor(X):
         kinds = [np.float64, np.float32]
-        return validate_data(model, X, reset=True, dtype=kinds, order="C", ensure_all_finite=False)
+        with naming_features():
+            given = plain_features(X)
+            return validate_data(model, given, reset=True, dtype=kinds, order="C", ensure_all_finite=False)
     refuse_hollow(X)
     if X.is_complex():
         raise ParameterError("X", f"a tensor of {X.dtype}", "one of real numbers")

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from concordant._numbers import as_double
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.conditions import Family, check_assumption
 from concordant.metrics.metric import Metric
@@ -148,7 +149,8 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         value = given[name]
         if value is None and name in OPTIONAL:
             continue
-        if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= most:
+        number = isinstance(value, kind) and not isinstance(value, bool)
+        if not (number and least <= as_double(value) <= most):
             raise ParameterError(name, value, allowed)
     hidden = given["hidden"]
     if not isinstance(hidden, (tuple, list)) or not all(is_width(width) for width in hidden):
