@@ -727,6 +727,9 @@ JUNK += ({"array": "coef_.npy", "read_only": True}, {"tuple": []}, {"values": {}
 JUNK += ({"metric": "ndcg@999999999999999"}, {"part": "Softmax", "fields": {}}, {"bytes": "coef_.npy"})
 
 
+JUNKED = ("parameters", "fitted", "feature_names")
+
+
 def places(node, path=()):
     """Every place of a JSON value."""
     pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
@@ -738,7 +741,7 @@ def places(node, path=()):
 def with_junk(manifest, rng):
     """A manifest with some values replaced by others, or left out."""
     for _ in range(rng.integers(1, 3)):
-        spots = list(places({key: manifest[key] for key in ("parameters", "fitted", "feature_names")}))
+        spots = list(places({key: manifest[key] for key in JUNKED if key in manifest}))
         *way, last = spots[rng.integers(len(spots))]
         node = manifest
         for key in way:
@@ -750,7 +753,7 @@ def with_junk(manifest, rng):
     return manifest
 
 
-def changed_file(contents, rng, folder):
+def changed_file(contents, rng):
     """Bytes made of a file: damaged at random; or changed with care, with right checksums."""
     kind = rng.integers(4)
     if kind == 0:
@@ -781,7 +784,7 @@ def counted(written, count, folder, seed=0):
     found = {"refused": 0, "same": 0, "other": 0}
     for _ in range(count):
         name = sorted(written)[rng.integers(len(written))]
-        found[outcome(changed_file(written[name], rng, folder), folder, whole[name])] += 1
+        found[outcome(changed_file(written[name], rng), folder, whole[name])] += 1
     return found
 
 

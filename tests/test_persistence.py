@@ -22,8 +22,8 @@ from concordant.persistence.archive import digest, zipped
 from concordant.persistence.kinds import IDS, REAL, WHOLE, array
 from concordant.persistence.manifest import CHECKSUM, checksum_of
 from concordant.persistence.parts import PARTS
+from concordant.persistence.refusal import UnreadableError
 from concordant.persistence.registry import LEARNED, MODELS
-from concordant.persistence.values import UnreadableError
 from concordant.ratings import BradleyTerry, Davidson, Elo, Glicko, RaoKupper
 
 GAMES = synthetic.comparisons(n=120, norm="l2", tie_share=0.4, seed=1)

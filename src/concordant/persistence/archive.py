@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from concordant.exceptions import MissingExtraError, ModelFileError
-from concordant.persistence.values import UnreadableError
+from concordant.persistence.refusal import UnreadableError
 from concordant.supervision.readers.text import PathLike, open_binary
 
 __all__ = [

@@ -25,8 +25,9 @@ from concordant.persistence.manifest import (
     files_of,
     readable,
 )
+from concordant.persistence.refusal import UnreadableError
 from concordant.persistence.registry import LEARNED, MODELS
-from concordant.persistence.values import Reader, UnreadableError
+from concordant.persistence.values import Reader
 from concordant.supervision.readers.text import PathLike, write_atomically
 
 __all__ = ["describe", "digest_of", "load", "save"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from concordant.exceptions import MissingExtraError, ShapeError
 from concordant.persistence.kinds import BYTES, FLAG, REAL, WHOLE, Kind, array, several
+from concordant.persistence.tree_soundness import check_lightgbm, check_xgboost
 from concordant.rankers.boosters import BOOSTERS
 
 if TYPE_CHECKING:
@@ -38,21 +39,23 @@ class LightGBMTrees:
         return {"trees": Blob(value.model_to_string(num_iteration=-1).encode(), ".txt")}
 
     def made(self, trees: bytes) -> Any:
-        """Read them."""
+        """Read them, if they are trees."""
+        check_lightgbm(trees)
         return BOOSTERS["lightgbm"].library().Booster(model_str=trees.decode())
 
 
 class XGBoostTrees:
-    """Binary JSON, as XGBoost writes it."""
+    """JSON, as XGBoost writes it: numbers have all their digits."""
 
     fields: ClassVar[Mapping[str, Kind]] = {"trees": BYTES}
 
     def packed(self, value: Any) -> dict[str, Any]:
         """All trees."""
-        return {"trees": Blob(bytes(value.save_raw("ubj")), ".ubj")}
+        return {"trees": Blob(bytes(value.save_raw("json")), ".json")}
 
     def made(self, trees: bytes) -> Any:
-        """Read them."""
+        """Read them, if they are trees."""
+        check_xgboost(trees)
         return BOOSTERS["xgboost"].library().Booster(model_file=bytearray(trees))
 
 

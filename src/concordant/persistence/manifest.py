@@ -11,8 +11,9 @@ from typing import Any
 from concordant.exceptions import ModelFileError
 from concordant.metrics.metric import Metric
 from concordant.persistence.archive import MANIFEST, canonical, digest
+from concordant.persistence.refusal import UnreadableError
 from concordant.persistence.registry import LEARNED, MODELS, UNSAVED
-from concordant.persistence.values import Packer, UnreadableError
+from concordant.persistence.values import Packer
 from concordant.surrogates import Surrogate
 from concordant.theory.kinds import described
 

@@ -18,11 +18,12 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.persistence.foreign import FOREIGN, Blob, foreign_of
 from concordant.persistence.kinds import Kind
 from concordant.persistence.parts import PARTS, text_of
+from concordant.persistence.refusal import UnreadableError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Packer", "Reader", "UnreadableError"]
+__all__ = ["Packer", "Reader"]
 
 FUNCTION = "use what the library has by its name; with code of your own, keep it and fit again."
 OTHER = "set_params gives the model another one before it is saved: predictions do not read it."
@@ -40,16 +41,6 @@ FORMS: Mapping[tuple[str, ...], tuple[str, tuple[type, ...]]] = {  # keys of an 
 KEPT = "biufUSMm"  # kinds of arrays that are numbers, text or times and nothing else
 LONGEST = 2**31  # of one axis
 ODD = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
-class UnreadableError(Exception):
-    """What is wrong with a file, said by those who do not know its name."""
-
-    def __init__(
-        self, problem: str, hint: str = "it is damaged, or was changed by hand: write it again."
-    ) -> None:
-        super().__init__(problem)
-        self.hint = hint
 
 
 class Packer:
