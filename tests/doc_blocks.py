@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from concordant.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
 FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`([\w.-]+\.\w+)`\W*$")  # the end of a paragraph
 SECONDS = re.compile(r"\b\d+(?:\.\d+)? s\b")
