@@ -750,6 +750,38 @@ def test_trees_that_never_split(tmp_path):
         assert export(model, tmp_path / "a", booster).difference == 0.0
 
 
+@pytest.mark.parametrize("name", ["zero_as_missing", "linear_tree"])
+def test_what_only_lightgbm_has(name, tmp_path):
+    X = np.where(DATA.X > 0.0, DATA.X, 0.0)
+    model = fitted(cc.BoostedRanker(params={name: True}, **TREES), X)
+    assert export(model, tmp_path / "a.txt").difference == 0.0
+    with pytest.raises(ExportError, match=f"do not know {name}"):
+        export(model, tmp_path / "a.json", "elasticsearch", features=NAMES)
+
+
+def test_trees_that_are_too_deep(tmp_path, monkeypatch):
+    from concordant.exporting import elasticsearch
+
+    def deep(model, names):
+        return deep(model, names)
+
+    monkeypatch.setitem(elasticsearch.TREES, "lightgbm", deep)
+    with pytest.raises(ExportError, match=r"too deep(.|\n)*max_depth"):
+        export(model_of("lightgbm"), tmp_path / "a.json", "elasticsearch", features=NAMES)
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost"])
+def test_names_that_a_library_does_not_take(booster, tmp_path):
+    names = ["a[m]", 'b"c', "<d", "größe", "e,f", "g:h"]
+    model = fitted(cc.BoostedRanker(booster=booster, **TREES), pd.DataFrame(DATA.X, columns=names))
+    export(model, tmp_path / "a.ubj", booster)
+    export(model, tmp_path / "a.json", "elasticsearch")
+    trees = request_of(tmp_path / "a.json")[2]
+    rows = DATA.X[:20].astype(np.float32).astype(float)
+    found = [sum(leaf(tree, dict(zip(names, row, strict=True))) for tree in trees) for row in rows]
+    assert within(np.array(found), model.predict(pd.DataFrame(rows, columns=names)))
+
+
 @settings(max_examples=200)
 @given(st.floats(-1e30, 1e30), st.floats(-(2.0**99), 2.0**99, width=32))
 def test_thresholds_part_the_same_numbers(threshold, value):

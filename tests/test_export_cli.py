@@ -22,7 +22,8 @@ def folder(tmp_path_factory):
     linear = cc.LinearRanker("ndcg").fit(DATA.X, DATA.y, qid=DATA.qid)
     named = cc.LinearRanker("ndcg").fit(pd.DataFrame(DATA.X, columns=COLUMNS), DATA.y, qid=DATA.qid)
     trees = cc.BoostedRanker(n_estimators=3, min_samples_leaf=3, n_jobs=1).fit(DATA.X, DATA.y, qid=DATA.qid)
-    for name, model in (("linear", linear), ("named", named), ("trees", trees)):
+    elo = cc.ratings.Elo().fit(["a"], ["b"], [-1])
+    for name, model in (("linear", linear), ("named", named), ("trees", trees), ("elo", elo)):
         cc.save(model, path / f"{name}.model")
     (path / "run").mkdir()
     cc.save(named, path / "run" / "model.concordant")
@@ -105,6 +106,7 @@ def test_golden_rows_that_end_early_are_filled_with_zeros(folder, tmp_path):
         (["rows.txt", "-o", "new.json"], "rows.txt"),
         (["nothing.model", "-o", "new.json"], "nothing.model"),
         (["linear.model", "-o", "linear.model", "-f", "json"], "overwrite"),
+        (["elo.model", "-o", "new.json", "--golden", "rows.txt"], "ratings have no features"),
         (["linear.model", "-o", "nowhere/new.json"], "nowhere"),
         (["linear.model", "-o", "new.json", "--golden", "nothing.txt"], "nothing.txt"),
     ],

@@ -98,6 +98,8 @@ def golden_rows(model: Any, path: Path | None) -> tuple[Any, list[str]]:
     from concordant.cli.data_rows import features_for, padding
 
     rows = read_rows(path, labelled=False)
+    if not hasattr(model, "n_features_in_"):  # ratings, which are refused with them
+        return rows, []
     return SimpleNamespace(X=features_for(model, rows), qid=rows.qid), padding(model, rows)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from concordant.exceptions import ExportError
 from concordant.exporting.golden import Draft
 from concordant.exporting.sources import Source
-from concordant.exporting.trees import TREES, refuse_categories, tree_scores
+from concordant.exporting.trees import TREES, refuse_splits, tree_scores
 from concordant.supervision.readers.text import PathLike
 from concordant.types import FloatArray
 
@@ -78,10 +78,14 @@ def tree_draft(source: Source, path: PathLike, name: str) -> Draft:
     if library not in TREES:
         problem = f"the plugins read trees of {' and '.join(TREES)}, and these are of {library}"
         raise ExportError(path, problem, f"format={library!r} is the file that {library} itself reads.")
-    refuse_categories(source, path)
-    trees = list(TREES[library](source.last.booster_, source.names))
-    read = partial(read_trees, names=source.names)
-    return Draft(body(name, "model/xgboost+json", trees), read, single=True, notes=(UNSET,))
+    refuse_splits(source, path)
+    try:
+        trees = list(TREES[library](source.last.booster_, source.names))
+        contents = body(name, "model/xgboost+json", trees)
+    except RecursionError as error:
+        hint = "fit with max_depth, or serve the file of the library itself."
+        raise ExportError(path, "the trees are too deep for JSON that readers take", hint) from error
+    return Draft(contents, partial(read_trees, names=source.names), single=True, notes=(UNSET,))
 
 
 def read_trees(contents: bytes, rows: FloatArray, names: tuple[str, ...]) -> FloatArray:

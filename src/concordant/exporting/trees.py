@@ -14,14 +14,20 @@ from concordant.exporting.sources import Source
 from concordant.supervision.readers.text import PathLike
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["TREES", "refuse_categories", "tree_scores"]
+__all__ = ["TREES", "refuse_splits", "tree_scores"]
 
 Node = dict[str, Any]
 KEPT = ("nodeid", "depth", "split", "split_condition", "yes", "no", "missing", "children", "leaf")
 
 
-def refuse_categories(source: Source, path: PathLike) -> None:
-    """Refuse categories, whose splits are sets of codes: the form knows thresholds only."""
+def refuse_splits(source: Source, path: PathLike) -> None:
+    """Refuse categories, whose splits are sets of codes, and what only LightGBM has."""
+    if source.last.trees_.library == "lightgbm":
+        text = source.last.booster_.model_to_string()
+        for name in ("zero_as_missing", "linear_tree"):
+            if f"[{name}: 1]" in text:
+                hint = f"leave {name} out of params, or serve the file that LightGBM itself reads."
+                raise ExportError(path, f"the trees there do not know {name}", hint)
     if source.last.trees_.categorical:
         number = source.last.trees_.categorical[0]
         problem = f"{source.names[number]} has categories, and the trees there know thresholds only"
