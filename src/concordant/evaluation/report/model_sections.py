@@ -113,7 +113,7 @@ def bounded(risk: str, *, vacuous: bool | None) -> str:
     if vacuous is None:
         return risk
     if vacuous:
-        return f"The bound is vacuous: no ranker could lose more, so it says nothing. {risk}"
+        return f"The bound is vacuous: it says nothing of this model. {risk}"
     return f"The bound is not vacuous. {risk}"
 
 
