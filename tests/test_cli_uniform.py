@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -288,3 +289,35 @@ def test_completion_is_shown_and_installed(shell, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert any("_CONCORDANT_COMPLETE" in text for text in written)
+
+
+# --- documentation
+
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+def undocumented(name, sections):
+    """Options of a command that its section does not name; those of all commands stand at the top."""
+    words = [word for one in ALL[name].params for word in one.opts if word.startswith("--")]
+    text = sections.get(name.split()[0], "")
+    return [
+        word
+        for word in words
+        if word not in ("--help", "--json", "--quiet") and not re.search(re.escape(word) + r"(?![\w-])", text)
+    ]
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_every_option_is_in_the_documentation(name):
+    assert name.split()[0] in SECTIONS
+    assert undocumented(name, SECTIONS) == []
+
+
+def test_an_option_without_a_word_is_noticed():
+    assert "--trials" in undocumented("tune", {"tune": SECTIONS["train"] + "--trials-per-day"})
+
+
+def test_no_section_is_of_a_command_that_is_gone():
+    assert set(SECTIONS) - {"Files"} == {name.split()[0] for name in LEAVES}

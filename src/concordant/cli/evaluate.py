@@ -18,7 +18,7 @@ from concordant.cli.inputs import (
     read_rankings,
 )
 from concordant.cli.model_comparison_inputs import read_scored_models
-from concordant.cli.output import COMPILING, AsJson, Quiet, examples, print_json, show, working
+from concordant.cli.output import COMPILING, AsJson, Quiet, check_target, examples, print_json, show, working
 from concordant.cli.results import as_dict, mean_tables, measure, query_tables, remarks, write_csv
 
 __all__ = ["EXAMPLES", "evaluate"]
@@ -76,8 +76,8 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """What runs, scores or models are worth: metrics over all queries, under stated conventions."""
-    if output is not None and (not output.name or output.is_dir()):
-        raise typer.BadParameter(f"--output {output} is a folder; name a file.")
+    if output is not None:
+        check_target(output, qrels, *(run or ()), letor, *(scores or ()))
     metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
     with working("Reading", quiet=quiet):
         if model:
