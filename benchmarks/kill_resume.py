@@ -3,7 +3,6 @@
 import hashlib
 import multiprocessing
 import random
-import shutil
 import signal
 import statistics
 import tempfile
@@ -29,7 +28,14 @@ from concordant import (
     synthetic,
 )
 
-PRELOADED = ["benchmarks.kill_resume", "lightgbm", "xgboost", "catboost", "concordant.rankers.networks.start"]
+PRELOADED = [
+    "numba",
+    "scipy.optimize",
+    "lightgbm",
+    "xgboost",
+    "catboost",
+    "concordant.rankers.networks.start",
+]
 ATTEMPTS = 5  # for each kill: a fit may end before it
 TREES: dict[str, Any] = {"n_estimators": 250, "n_jobs": 1, "subsample": 0.7, "colsample": 0.7}
 KINDS: dict[
@@ -55,16 +61,16 @@ KINDS: dict[
 def run(*, quick: bool) -> list[Table]:
     """Both tables."""
     warnings.simplefilter("ignore")
-    multiprocessing.get_context("forkserver").set_forkserver_preload(PRELOADED)
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *PRELOADED])
     kinds = [*KINDS][:7:6] if quick else [*KINDS]
-    return [killed(kinds, 1 if quick else 20, quick=quick), costs(kinds, 1 if quick else 5, quick=quick)]
+    return [killed(kinds, 1 if quick else 20, quick=quick), costs(kinds, 1 if quick else 3, quick=quick)]
 
 
 def killed(kinds: list[str], kills: int, *, quick: bool) -> Table:
     """Count equal models."""
     table = Table(
         "Killed and begun again",
-        f"Each kind: {kills} fits in processes of their own, ended by `kill -9` at a moment drawn evenly "
+        f"Each kind: {kills} fits, each in a process of its own, ended by `kill -9` at a moment drawn evenly "
         "from the length of the fit, and begun again with the same folder in another process. Equal: all "
         "bits of the scores of the training rows and of every number that the fit keeps are those of a fit "
         "with a checkpoint that nobody killed. The last column is the median of what was left to do.",
@@ -72,7 +78,7 @@ def killed(kinds: list[str], kills: int, *, quick: bool) -> Table:
     )
     rng = random.Random(0)
     for name in watched(kinds, "kinds"):
-        trial = Trial(name, small=quick)
+        trial = Trial(name, times=0.1 if quick else 1.0)
         table.rows.append((name, trial.seconds, *trial.repeated(kills, rng)))
     return table
 
@@ -83,89 +89,84 @@ def costs(kinds: list[str], rounds: int, *, quick: bool) -> Table:
         "What a checkpoint costs",
         "Seconds of a fit without and with a new folder, in turn, compiled kernels; the ratio within rounds. "
         "The folder's size afterwards.",
-        ("fit", "without s", "with s", "with / without", "kB"),
+        ("fit", "rows or pairs", "without s", "with s", "with / without", "kB"),
     )
-    for name in watched(kinds, "costs"):
+    larger = [] if quick else [(name, 10.0) for name in kinds if name.startswith("BoostedRanker")]
+    for name, times in watched([*((name, 0.1 if quick else 1.0) for name in kinds), *larger], "costs"):
         with tempfile.TemporaryDirectory() as place:
             folders = (Path(place) / str(number) for number in range(10_000))
-            with_one: Callable[[], Any] = partial(fit_in_next, name, folders, small=quick)
-            calls = {"without": partial(fitted, name, None, small=quick), "with": with_one}
+            with_one: Callable[[], Any] = partial(fit_in_next, name, folders, times=times)
+            calls = {"without": partial(fitted, name, None, times=times), "with": with_one}
             timed = race(calls, title=name, rounds=rounds, most=3)
             size = sum(path.stat().st_size for path in (Path(place) / "0").iterdir()) / 1000
         medians = timed.median("without"), timed.median("with")
-        table.rows.append((name, *medians, timed.ratio("with", "without"), size))
+        n_rows = len(rows_of(name, times=times)[0][1])
+        table.rows.append((name, n_rows, *medians, timed.ratio("with", "without"), size))
     return table
 
 
-def fit_in_next(name: str, folders: Any, *, small: bool) -> None:
+def fit_in_next(name: str, folders: Any, *, times: float) -> None:
     """Fit in a folder that is new."""
-    fitted(name, next(folders), small=small)
+    fitted(name, next(folders), times=times)
 
 
 class Trial:
     """One kind of fit, and what it takes and gives where nobody kills it."""
 
-    def __init__(self, name: str, *, small: bool) -> None:
-        self.name, self.small = name, small
+    def __init__(self, name: str, *, times: float) -> None:
+        self.name, self.times = name, times
+        fitted(name, None, times=0.1)  # compiles
         with tempfile.TemporaryDirectory() as place:
-            self.ended(Path(place) / "compiled")
             self.seconds, self.model = self.ended(Path(place) / "whole")
 
-    def begun(self, folder: Path) -> tuple[Any, Any]:
-        """Begin in a process of its own; the process, and where it tells."""
-        context = multiprocessing.get_context("forkserver")
-        ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=told, args=(self.name, folder, self.small, theirs))
-        process.start()
-        theirs.close()
-        ours.recv()  # that the fit begins
-        return process, ours
-
     def ended(self, folder: Path) -> tuple[float, str]:
-        """Seconds and model of a fit that nobody kills."""
-        process, pipe = self.begun(folder)
-        found: tuple[float, str] = pipe.recv()
-        process.join()
-        return found
+        """Seconds and model of a fit in this process, which nobody kills."""
+        start = time.perf_counter()
+        model = fitted(self.name, folder, times=self.times)
+        return time.perf_counter() - start, bits_of(self.name, model, times=self.times)
 
     def repeated(self, kills: int, rng: random.Random) -> tuple[int, int, float]:
         """Kill so many; how many were killed, how many models are equal, and what was left to do."""
         equal, left = [], []
         for _ in range(kills):
-            place = Path(tempfile.mkdtemp())
-            if any(self.killed(place / str(number), rng) for number in range(ATTEMPTS)):
-                last = max(place.iterdir(), key=lambda path: int(path.name), default=place / "0")
-                seconds, model = self.ended(last)
-                equal.append(model == self.model)
-                left.append(seconds / self.seconds)
-            shutil.rmtree(place)
+            with tempfile.TemporaryDirectory() as place:
+                folders = (Path(place) / str(number) for number in range(ATTEMPTS))
+                folder = next((folder for folder in folders if self.killed(folder, rng)), None)
+                if folder is not None:
+                    seconds, model = self.ended(folder)
+                    equal.append(model == self.model)
+                    left.append(seconds / self.seconds)
         return len(equal), sum(equal), statistics.median(left)
 
     def killed(self, folder: Path, rng: random.Random) -> bool:
-        """Begin a fit, and kill it; whether it had not ended by itself."""
-        process, pipe = self.begun(folder)
+        """Begin a fit in a process of its own, and kill it; whether it had not ended by itself."""
+        context = multiprocessing.get_context("forkserver")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=begun, args=(self.name, folder, self.times, theirs))
+        process.start()
+        theirs.close()
+        ours.recv()  # that the fit begins
         time.sleep(rng.uniform(0.0, self.seconds))
         process.kill()
         process.join()
-        pipe.close()
+        ours.close()
         return bool(process.exitcode == -signal.SIGKILL)
 
 
-def told(name: str, folder: Path, small: bool, pipe: Any) -> None:
-    """Fit, and tell of the beginning and of the end."""
+def begun(name: str, folder: Path, times: float, pipe: Any) -> None:
+    """Tell of the beginning, and fit."""
     warnings.simplefilter("ignore")
-    rows_of(name, small=small)
+    fitted(name, None, times=0.1)  # compiles
+    rows_of(name, times=times)
     pipe.send("begun")
-    start = time.perf_counter()
-    model = fitted(name, folder, small=small)
-    pipe.send((time.perf_counter() - start, bits_of(name, model, small=small)))
+    fitted(name, folder, times=times)
 
 
 @cache
-def rows_of(name: str, *, small: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def rows_of(name: str, *, times: float) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw what a fit is given."""
     kind, _, size = KINDS[name]
-    size = size // 10 if small else size
+    size = int(size * times)
     if kind is not Comparer:
         toy = synthetic.grades(n_queries=size, n_items=20, n_features=20, seed=0)
         return (toy.X, toy.y), {"qid": toy.qid}
@@ -175,16 +176,16 @@ def rows_of(name: str, *, small: bool) -> tuple[tuple[Any, ...], dict[str, Any]]
     return (pairs, np.where(np.abs(gap) < 1.0, 0, np.sign(gap)).astype(int)), {}
 
 
-def fitted(name: str, folder: Path | None, *, small: bool) -> Any:
+def fitted(name: str, folder: Path | None, *, times: float) -> Any:
     """Fit one of a kind."""
     kind, parameters, _ = KINDS[name]
-    rows, rest = rows_of(name, small=small)
+    rows, rest = rows_of(name, times=times)
     return kind(**parameters, checkpoint=folder).fit(*rows, **rest)
 
 
-def bits_of(name: str, model: Any, *, small: bool) -> str:
+def bits_of(name: str, model: Any, *, times: float) -> str:
     """Give a digest of the scores of the rows, and of the numbers among what was learned."""
-    rows, rest = rows_of(name, small=small)
+    rows, rest = rows_of(name, times=times)
     found = hashlib.blake2b()
     for part in ("decision_function", "predict", "rank"):
         if hasattr(model, part):

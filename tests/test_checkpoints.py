@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -158,6 +159,56 @@ def test_killed_processes_go_on(whole, tmp_path, monkeypatch):
         hits += process.exitcode == -signal.SIGKILL
         assert made_of(fitted(name, folder)) == model, name
     assert hits > len(KILLED) // 2
+
+
+CORNERS = {  # of trees
+    "nothing to split by": (np.ones_like(X), {}),
+    "no split": (X, {"min_samples_leaf": 150}),
+    "missing values": (np.where(np.quantile(X, 0.9) < X, np.nan, X), {}),
+    "categories": (pd.DataFrame({"c": pd.Categorical(qid % 3), "x": X[:, 0]}), {}),
+}
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost", "catboost"])
+@pytest.mark.parametrize("corner", CORNERS)
+def test_corners_of_trees_go_on(booster, corner, tmp_path):
+    rows, other = CORNERS[corner]
+
+    def model(folder):
+        return model_of(booster, folder, **{"early_stopping": None, **other}).fit(rows, y, qid=qid)
+
+    whole = model(tmp_path / "whole")
+    with ending(0), pytest.raises(Ended):
+        model(tmp_path / "a")
+    resumed = model(tmp_path / "a")
+    np.testing.assert_array_equal(resumed.predict(rows), whole.predict(rows))
+    learned = resumed.n_estimators_, resumed.stopped_by_, resumed.certificate_.optimality
+    assert learned == (whole.n_estimators_, whole.stopped_by_, whole.certificate_.optimality)
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "cv", "lightgbm", "catboost"])
+def test_ctrl_c_does_not_end_a_folder(name, whole, tmp_path, monkeypatch):
+    """The trees or weights so far are given, with a warning; the next call goes on."""
+    owner, place = (Journal, "append") if name in ("lbfgs", "cv") else (Snapshot, "write")
+    real, calls = getattr(owner, place), []
+
+    def interrupted(*given):
+        calls.append(1)
+        if len(calls) == 3 and owner is Journal:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    def pressed(told):
+        if told.n_trees == 6:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, place, interrupted)
+        try:
+            fitted(name, tmp_path / "a", **({} if owner is Journal else {"callback": pressed}))
+        except KeyboardInterrupt:  # before there was anything to give
+            assert owner is Journal
+    assert made_of(fitted(name, tmp_path / "a")) == whole(name)[0]
 
 
 # ---------------------------------------------------------------- the check can fail
