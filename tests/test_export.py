@@ -613,6 +613,21 @@ def test_a_model_that_does_not_know_where_its_features_lie_says_so(tmp_path):
         assert not any(near in note for note in done.notes)
 
 
+@needs_torch
+@pytest.mark.parametrize("context", [False, True])
+def test_what_the_network_itself_rounds_is_not_lost(context, tmp_path):
+    """Scores far from 0 beside how far they are apart: the model gives them in float32, too."""
+    import torch
+
+    model = fitted(cc.NeuralRanker(context=context, **NET))
+    *_, before, _, _, last = model.scorer_.layers
+    with torch.no_grad():
+        before.bias[0], last.weight[0, 0] = 3e4, 1.0
+    for path, options in [("a.json", {}), ("a.onnx", {}), ("b.onnx", {"dtype": "float64"})]:
+        for golden in (None, DATA):
+            assert export(model, tmp_path / path, golden=golden, **options).difference < 1e-6
+
+
 def test_values_of_many_rows_off_by_rounding_are_refused(tmp_path):
     """0.1 in float32 is not 0.1: quantiles of a value that many rows have would be others."""
     for name in ("quantiles", "log quantiles", "scaled quantiles"):

@@ -40,7 +40,7 @@ def run(*arguments):
 def test_a_file_and_a_note(folder, tmp_path):
     result = run(folder / "linear.model", "-o", tmp_path / "a.onnx")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "note: 267 golden rows scored as by the model, to " in result.stderr
+    assert "note: 267 golden rows scored as by the model, within " in result.stderr
     assert (tmp_path / "a.onnx").exists()
     silent = run(folder / "linear.model", "-o", tmp_path / "b.onnx", "--quiet")
     assert (silent.exit_code, silent.output) == (0, "")

@@ -88,7 +88,7 @@ def export(
         for line in [*notes, *done.notes]:
             note(line)
         checked = plural(done.n_golden, "golden row", "golden rows")
-        note(f"{checked} scored as by the model, to {done.difference:.1e} of what scores are: {output}")
+        note(f"{checked} scored as by the model, within {done.difference:.1e} of their size: {output}")
 
 
 def golden_rows(model: Any, path: Path | None) -> tuple[Any, list[str]]:
