@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -676,6 +677,107 @@ def test_parts_with_right_checksums_that_do_not_fit(name, change, written, tmp_p
     assert (json.dumps(manifest), files) != before
     with pytest.raises(ModelFileError):
         load(rewritten(tmp_path, manifest, files))
+
+
+LIGHTGBM = {  # pattern -> what stands there instead, in the first place; sizes stay right
+    "a child beyond": (r"left_child=-?\d+", "left_child=99999"),
+    "a leaf beyond": (r"left_child=-?\d+", "left_child=-99999"),
+    "a circle": (r"left_child=-?\d+", "left_child=0"),
+    "a feature beyond": (r"split_feature=\d+", "split_feature=99"),
+    "a feature below 0": (r"split_feature=\d+", "split_feature=-1"),
+    "no number": (r"threshold=\S+", "threshold=os.system"),
+    "leaves": (r"num_leaves=\d+", "num_leaves=2147483647"),
+    "no leaves": (r"num_leaves=\d+", "num_leaves=0"),
+    "a value less": (r"leaf_value=\S+ ", "leaf_value="),
+    "a set beyond": (r"decision_type=\d+", "decision_type=1"),
+    "sets": (r"num_cat=\d+", "num_cat=1000000000"),
+    "a line twice": (r"num_cat=(\d+)", r"num_cat=\1\nnum_cat=\1"),
+    "linear": (r"is_linear=0", "is_linear=1"),
+    "classes": (r"num_class=1", "num_class=7"),
+    "features": (r"max_feature_idx=\d+", "max_feature_idx=16000000"),
+    "names": (r"feature_names=\S+", "feature_names=a a a"),
+    "a loss": (r"label_index=0", "label_index=0\nobjective=lambdarank"),
+    "a tree's number": (r"Tree=0", "Tree=1"),
+    "no end": (r"end of parameters", ""),
+    "a parameter": (r"\[boosting: gbdt\]", "[boosting: gbdt"),
+}
+
+
+def with_right_sizes(text):
+    head, found, body = text.partition("\n\n")
+    blocks = re.findall(r"Tree=.*?\n\n\n", body, re.DOTALL)
+    sizes = " ".join(str(len(block.encode())) for block in blocks)
+    return re.sub(r"tree_sizes=.*", f"tree_sizes={sizes}", head) + found + body
+
+
+@pytest.mark.parametrize("change", LIGHTGBM)
+def test_trees_of_lightgbm_that_are_none(change, written, tmp_path):
+    """Given to LightGBM, most of these end the process."""
+    manifest, files = unzipped(written["lightgbm by category"])
+    text = files["booster_.trees.txt"].decode()
+    assert with_right_sizes(text) == text
+    changed = with_right_sizes(re.sub(*LIGHTGBM[change], text, count=1))
+    assert changed != text
+    files["booster_.trees.txt"] = changed.encode()
+    with pytest.raises(ModelFileError, match="these are no trees|'num_features'"):
+        load(rewritten(tmp_path, manifest, files))
+
+
+def first(tree, name, value):
+    tree[name][0] = value
+
+
+XGBOOST = {
+    "a child beyond": lambda t, _: first(t, "left_children", 99999),
+    "a circle": lambda t, _: first(t, "left_children", 0),
+    "one side": lambda t, _: first(t, "left_children", -1),
+    "another parent": lambda t, _: t["parents"].__setitem__(1, 3),
+    "a feature beyond": lambda t, _: first(t, "split_indices", 99),
+    "a number less": lambda t, _: t["split_conditions"].pop(),
+    "text": lambda t, _: first(t, "base_weights", "1"),
+    "nodes": lambda t, _: t["tree_param"].update(num_nodes="1000000000"),
+    "deleted": lambda t, _: t["tree_param"].update(num_deleted="1"),
+    "vectors": lambda t, _: t["tree_param"].update(size_leaf_vector="9"),
+    "a set that is not there": lambda t, _: first(t, "split_type", 1),
+    "sets": lambda t, _: t.update(categories_segments=[0], categories_sizes=[5], categories_nodes=[0]),
+    "no trees": lambda _, m: m["trees"].clear(),
+    "rounds": lambda _, m: m.update(iteration_indptr=[0, 99]),
+    "groups": lambda _, m: m["tree_info"].__setitem__(0, 5),
+}
+
+
+@pytest.mark.parametrize("change", XGBOOST)
+def test_trees_of_xgboost_that_are_none(change, tmp_path):
+    save(fitted("xgboost")[0], tmp_path / "a.model")
+    manifest, files = unzipped((tmp_path / "a.model").read_bytes())
+    trees = json.loads(files["booster_.trees.json"])
+    model = trees["learner"]["gradient_booster"]["model"]
+    XGBOOST[change](model["trees"][0], model)
+    files["booster_.trees.json"] = json.dumps(trees).encode()
+    with pytest.raises(ModelFileError, match="these are no trees"):
+        load(rewritten(tmp_path, manifest, files))
+
+
+@pytest.mark.parametrize(
+    ("booster", "chosen"),
+    [
+        ("xgboost", {"params": {"tree_method": "exact", "gamma": 0.1}}),  # nodes are deleted again
+        ("xgboost", {"params": {"num_parallel_tree": 2}}),
+        ("lightgbm", {"params": {"linear_tree": True}}),
+        ("lightgbm", {"min_samples_leaf": 500}),  # one leaf
+        ("lightgbm", {"params": {"min_data_per_group": 1, "max_cat_to_onehot": 1, "cat_smooth": 1.0}}),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:no split was found")
+def test_odd_trees_are_trees(booster, chosen, tmp_path):
+    X = TOY.X if "linear_tree" in chosen.get("params", {}) or booster == "xgboost" else MIXED
+    model = BoostedRanker(booster=booster, **{**SMALL, **chosen})
+    model.set_params(categorical_features=["size"] if X is MIXED else None)
+    X = X if X is TOY.X else X.drop(columns="colour")
+    model.fit(X, TOY.y, qid=TOY.qid)
+    save(model, tmp_path / "a.model")
+    assert load(tmp_path / "a.model").predict(X).tobytes() == model.predict(X).tobytes()
 
 
 class Canary:

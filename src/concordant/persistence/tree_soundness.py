@@ -16,6 +16,10 @@ __all__ = ["check_lightgbm", "check_xgboost"]
 
 NUMBER = r"-?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)"
 NUMBERS = re.compile(rf" *(?:{NUMBER}(?: +{NUMBER})*)? *")
+LIGHTGBM_END = re.compile(
+    r"end of trees\n\nfeature_importances:\n(?:[^\n=]+=\d+\n)*\n"
+    r"parameters:\n(?:\[\w+: [^\n]*\]\n)*\nend of parameters\n\npandas_categorical:null\n*"
+)
 LARGEST = 2**31 - 1
 LARGEST_CATEGORY = 2**24  # a library has a bit for each up to the highest
 WIDEST = 2**24  # features
@@ -48,7 +52,7 @@ def check_shape(left: IntArray, right: IntArray, n_deleted: int = 0) -> IntArray
     below = below[below >= 0]
     above = np.full(len(left), -1)
     above[below] = number
-    require(len(np.unique(below)) == len(below), "a node stands below two")
+    require(len(np.unique(below)) == len(below) and 0 not in below, "a node stands below two")
     require(len(below) == max(len(left) - 1 - n_deleted, 0), "a node stands below none")
     far = np.where(above < 0, np.arange(len(left)), above)
     for _ in range(len(left).bit_length()):  # twice as far each time, which ends at the root, or nowhere
@@ -65,6 +69,7 @@ def check_lightgbm(trees: bytes) -> None:
     head, _, body = trees.partition(b"\n\n")
     require(head.startswith(b"tree\n"), "it begins otherwise")
     given = settings(head.decode().split("\n"))
+    require("objective" not in given, "they have a loss of their own")
     require(given["num_class"] == given["num_tree_per_iteration"] == "1", "more than one score per item")
     n_features = one(given, "max_feature_idx", 0, WIDEST) + 1
     one(given, "label_index", 0, LARGEST)
@@ -75,7 +80,7 @@ def check_lightgbm(trees: bytes) -> None:
         block, start = body[start : start + size].decode(), start + size
         require(block.startswith(f"Tree={number}\n") and block.endswith("\n\n\n"), "sizes are wrong")
         check_lightgbm_tree(settings(block.rstrip("\n").split("\n")), n_features)
-    require(body.startswith(b"end of trees\n", start), "they do not end")
+    require(LIGHTGBM_END.fullmatch(body[start:].decode()), "they end otherwise")
 
 
 def settings(lines: Sequence[str]) -> dict[str, str]:
