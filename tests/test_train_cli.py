@@ -3,6 +3,7 @@
 import hashlib
 import importlib.metadata
 import json
+import os
 import shutil
 import tomllib
 from pathlib import Path
@@ -399,6 +400,16 @@ def test_sets_that_do_not_go_together(home, tmp_path):
     named = [*table, "--features", "official,match", "--test", home / "test.txt"]
     assert "which has no columns of names" in refusal(*named)
     assert "DATA" in refusal("train", "-o", tmp_path / "run")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_and_a_name_that_no_text_can_hold_are_refused(home, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "read again" in refusal("train", tmp_path / "pipe", "-o", tmp_path / "run")
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")
+    shutil.copy(home / "train.txt", name)
+    assert "UTF-8" in refusal("train", name, "-o", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 # --- configuration

@@ -213,7 +213,12 @@ def default_metric(kind: str) -> str:
 
 def absolute(name: Any) -> Path:
     """Give the absolute path, without dots; links stay what they are."""
-    return Path(os.path.abspath(Path(text_of(str(name), "path")).expanduser()))  # noqa: PTH100
+    path = Path(os.path.abspath(Path(text_of(str(name), "path")).expanduser()))  # noqa: PTH100
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise ParameterError("path", str(path), "UTF-8, as the configuration is that names it") from error
+    return path
 
 
 def differences(one: Config, other: Config) -> list[str]:

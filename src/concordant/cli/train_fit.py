@@ -18,6 +18,7 @@ from concordant.cli.inputs import Ranking
 from concordant.cli.output import COMPILING, console, plural, working
 from concordant.cli.results import Result, as_dict, measure
 from concordant.cli.runs import METRICS, RunFolder, fingerprint, first_facts, last_facts
+from concordant.exceptions import ParameterError
 
 __all__ = ["Begun", "Trained", "complete", "fit_rows", "read_files", "refuse_interrupted", "train_run"]
 
@@ -105,9 +106,18 @@ def read_files(config: Config, *, quiet: bool) -> tuple[dict[str, FileRows], dic
     prints: dict[str, dict[str, Any]] = {}
     for part, path in config.files.items():
         with working(f"Reading {path.name}", quiet=quiet):
+            refuse_pipe(path)
             rows[part] = read_rows(path, config.columns)
             prints[part] = fingerprint(path)
     return together(rows), prints
+
+
+def refuse_pipe(path: Path) -> None:
+    """Refuse what can be read once only: neither its fingerprint nor the run could be made again."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ParameterError(
+            "DATA", str(path), "a file that can be read again, since a run is made again by it"
+        )
 
 
 def together(rows: Mapping[str, FileRows]) -> dict[str, FileRows]:
