@@ -719,7 +719,7 @@ def test_trees_of_lightgbm_that_are_none(change, written, tmp_path):
     changed = with_right_sizes(re.sub(*LIGHTGBM[change], text, count=1))
     assert changed != text
     files["booster_.trees.txt"] = changed.encode()
-    with pytest.raises(ModelFileError, match="these are no trees|'num_features'"):
+    with pytest.raises(ModelFileError, match=r"these are no trees|'num_features'"):
         load(rewritten(tmp_path, manifest, files))
 
 
