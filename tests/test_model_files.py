@@ -624,6 +624,9 @@ WRONG = {
         "features": lambda m, _: m["fitted"].update(n_features_in_=5),
         "another loss": lambda m, _: m["fitted"].update(surrogate_={"part": "PlackettLuce", "fields": {}}),
         "queries": lambda m, _: m["fitted"].update(n_queries_=7),
+        "items beyond memory": lambda m, _: m["fitted"]["certificate_"]["fields"]["sample"]["fields"].update(
+            n_items=2**31
+        ),
         "a metric": lambda m, _: m["fitted"]["certificate_"]["fields"]["claim"]["fields"].update(metric="x"),
         "no metric": lambda m, _: m["parameters"].update(metric={"metric": "accuracy"}),
         "a function's name": lambda m, _: m["parameters"].update(metric={"metric": "ndcg[gain=os.system]"}),

@@ -448,7 +448,9 @@ def test_damage_is_noticed(data, written, tmp_path_factory):
         for at in data.draw(st.lists(place, min_size=1, max_size=3)):
             contents[at] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.getbasetemp() / "damaged"
+    path.unlink(missing_ok=True)  # much faster than writing over it
     path.write_bytes(bytes(contents))
+    (tmp_path_factory.getbasetemp() / "whole").unlink(missing_ok=True)
     (tmp_path_factory.getbasetemp() / "whole").write_bytes(written[name])
     try:
         found = load(path)
@@ -488,6 +490,7 @@ def test_no_manifest_brings_another_error(data, written, tmp_path_factory):
         )
     )
     path = tmp_path_factory.getbasetemp() / "manifest"
+    path.unlink(missing_ok=True)
     path.write_bytes(zip_of(json.dumps(manifest), files))
     with suppress(ModelFileError):
         load(path)

@@ -27,6 +27,7 @@ __all__ = [
     "one_of",
     "part",
     "several",
+    "up_to",
 ]
 
 
@@ -83,6 +84,11 @@ NUMBERED = Kind(
         and all(isinstance(one, list) and all(map(SCALAR.fits, one)) for one in value.values())
     ),
 )
+
+
+def up_to(highest: int) -> Kind:
+    """Give the whole numbers from 0 to this one."""
+    return Kind(f"a whole number <= {highest:,}", lambda value: WHOLE.fits(value) and value <= highest)
 
 
 def array(dtype: type, ndim: int) -> Kind:

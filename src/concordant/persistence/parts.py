@@ -33,6 +33,7 @@ from concordant.persistence.kinds import (
     one_of,
     part,
     several,
+    up_to,
 )
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.features import Encoding
@@ -88,6 +89,7 @@ CODES, MASK, NUMBERS = (
     Kind("numbers", lambda v: VECTOR.fits(v) or CODES.fits(v)),
 )
 METRIC = Kind("a metric", lambda value: type(value) in METRICS.values())
+ITEMS = up_to(2**26)  # of a query: certificates make room for so many
 LOSSES = (Squared, Pairwise, Softmax, Duchi, PlackettLuce, Preorder, PositionHinge, ListwiseHinge)
 LOSS, SPLITTER = part(*LOSSES), part(KFold, GroupKFold, GroupShuffleSplit)
 
@@ -185,7 +187,7 @@ FIELDS: Mapping[type, Mapping[str, Kind]] = {
     Sample: {
         "space": one_of(*SPACES),
         "n_queries": WHOLE,
-        "n_items": WHOLE,
+        "n_items": ITEMS,
         "mass": maybe(REAL),
         "weighted": FLAG,
     },
@@ -247,7 +249,7 @@ CLAIM = {
     "surrogate": part(*LOSSES, PairSquared),
     "decoder": one_of(*DECODERS),
     "assumed": maybe(TEXT),
-    "n_items": WHOLE,
+    "n_items": ITEMS,
 }
 
 
