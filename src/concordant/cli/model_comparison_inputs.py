@@ -152,6 +152,14 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
     lines = [text for _, text in read_lines(path)]
     reader = csv.DictReader(lines)
+    try:
+        yield from cells(path, reader)
+    except csv.Error as error:  # such as a lone carriage return
+        raise MalformedLineError(path, max(reader.line_num, 1), 0, str(error).rstrip(".")) from error
+
+
+def cells(path: Path, reader: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Give the number and the cells of each line, if they fit the header."""
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         hint = "write such a file by concordant evaluate ... -o FILE."

@@ -68,7 +68,7 @@ def metric(spec: str | Metric, *, convention: str | Convention | None = None) ->
         return (
             spec if convention is None else dataclasses.replace(spec, convention=read_convention(convention))
         )
-    found = FORM.fullmatch(str(spec).strip().lower())
+    found = FORM.fullmatch(spec.strip().lower()) if isinstance(spec, str) else None
     if found is None:
         raise ParameterError("metric", spec, "written name(parameter=value)@k[convention], e.g. 'ndcg@10'")
     name, places = found["name"], found["k"]

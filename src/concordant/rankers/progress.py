@@ -14,7 +14,7 @@ from concordant.exceptions import ParameterError
 from concordant.solvers import Step
 from concordant.solvers.solution import Callback
 
-__all__ = ["counted", "watched"]
+__all__ = ["counted", "is_wanted", "shown", "watched"]
 
 LEAST = 1e-300  # whose logarithm is finite
 

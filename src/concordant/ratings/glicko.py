@@ -21,6 +21,7 @@ from concordant.types import FloatArray, IntArray
 __all__ = ["Glicko"]
 
 POINT = math.log(10.0) / 400.0
+WIDEST = 1e100  # deviation
 MOST = 2.0**53  # periods that a double can count
 UNSEEN = np.iinfo(np.int64).min  # the period of items without votes
 
@@ -82,6 +83,10 @@ class Glicko(SequentialModel):
     def check_parameters(self) -> None:
         """Raise for parameters outside their range."""
         check_number("deviation", self.deviation, 0.0, above=True)
+        if self.deviation > WIDEST:
+            raise ParameterError(
+                "deviation", self.deviation, f"at most {WIDEST:g}, so that it can be squared"
+            )
         check_number("c", self.c, 0.0)
         check_number("floor", self.floor, 0.0)
         if self.floor > self.deviation:

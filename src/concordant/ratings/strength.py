@@ -68,7 +68,7 @@ class StrengthModel(RatingModel):
     @property
     def sided(self) -> bool:
         """Whether it matters who stood left."""
-        return bool(self.advantage)
+        return isinstance(self.advantage, (bool, np.bool_)) and bool(self.advantage)
 
     def checked(self) -> None:
         """Refuse parameters outside their range."""

@@ -99,7 +99,7 @@ def plain_features(X: ArrayLike, name: str = "X") -> ArrayLike:
 
 def refuse_large(matrix: FloatArray, name: str) -> None:
     """Refuse numbers whose squares would overflow."""
-    if matrix.size and max(matrix.max(), -matrix.min()) > LARGEST:
+    if matrix.size and max(float(matrix.max()), -float(matrix.min())) > LARGEST:  # never of single precision
         large = np.abs(matrix) > LARGEST
         (row, column), hint = np.argwhere(large)[0], "rescale the features."
         where = f"row {row}, column {column}"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from concordant.rankers.progress import shown
+from concordant.rankers.progress import is_wanted, shown
 from concordant.types import FloatArray
 
 __all__ = ["Round", "Watch", "followed", "interruptible"]
@@ -154,7 +154,7 @@ def interruptible(watch: Watch) -> Iterator[None]:
 @contextmanager
 def followed(title: str, total: int, verbose: int) -> Iterator[tuple[Callable[[Round], object], ...]]:
     """Give the callback of a progress bar; none where it is not wanted."""
-    if not verbose:
+    if not is_wanted(verbose):
         yield ()
         return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn

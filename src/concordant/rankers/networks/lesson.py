@@ -139,6 +139,7 @@ NUMBERS: Mapping[str, tuple[Any, float, float, str]] = {
     "random_state": (Integral, 0, np.inf, "a whole number >= 0, or None"),
 }
 OPTIONAL = ("early_stopping", "random_state")
+LARGEST = np.finfo(np.float64).max
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
@@ -150,7 +151,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         if value is None and name in OPTIONAL:
             continue
         number = isinstance(value, kind) and not isinstance(value, bool)
-        if not (number and least <= as_double(value) <= most):
+        if not (number and least <= as_double(value) <= min(most, LARGEST)):
             raise ParameterError(name, value, allowed)
     hidden = given["hidden"]
     if not isinstance(hidden, (tuple, list)) or not all(is_width(width) for width in hidden):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from concordant.rankers.networks.batches import Batch, LossOfBatch, Pool
-from concordant.rankers.progress import shown
+from concordant.rankers.progress import is_wanted, shown
 from concordant.scorers.neural import NeuralScorer
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Trainer:
 @contextmanager
 def reported(max_epochs: int, verbose: int, callback: Any) -> Iterator[Callable[[Epoch], object]]:
     """Give what hears of each epoch: the bar, and then the caller's own."""
-    if not verbose:
+    if not is_wanted(verbose):
         yield callback or (lambda _: None)
         return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn

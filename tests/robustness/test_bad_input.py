@@ -1,0 +1,162 @@
+"""Each subject x each argument x each defect: refused by an error that names it, and nothing is lost."""
+
+import copy
+from collections import defaultdict
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from concordant import ConcordantError
+from robustness.cells import Cell, cells
+from robustness.defects import DEFECTS, UNUSUAL
+from robustness.legitimate import LEGITIMATE, reason
+from robustness.models import is_brief
+from robustness.outcomes import ACCEPTED, BROKEN, REFUSED, tried
+from robustness.subject import Subject
+from robustness.subjects import refit, subjects
+
+BY_SUBJECT = defaultdict(list)
+for one in cells():
+    BY_SUBJECT[one.subject.name].append(one)
+SUBJECTS = {subject.name: subject for subject in subjects() if is_brief(subject.name)}
+
+
+OTHER = {  # of a role: forms in which it is something else
+    "ids": ("float32", "decimals"),
+    "times": ("float32", "decimals"),
+    "orders": ("lists",),  # each an order of items, where an array has their places
+}
+
+
+def marked(name):
+    """Networks take seconds."""
+    return pytest.param(name, marks=[pytest.mark.once] if name == "NeuralRanker.fit" else [])
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in SUBJECTS])
+def test_bad_input_is_refused_by_name(name):
+    wrong = []
+    for cell in BY_SUBJECT[name]:
+        outcome = cell.outcome()
+        if outcome.kind != (ACCEPTED if reason(cell) else REFUSED):
+            wrong.append((cell.name, outcome.kind, outcome.told))
+    assert wrong == []
+
+
+def test_every_reason_is_of_a_cell():
+    given = {reason(cell) for own in BY_SUBJECT.values() for cell in own}
+    assert given == {why for *_, why in LEGITIMATE} | {""}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_sound_input_is_accepted(name):
+    subject = SUBJECTS[name]
+    for given in (subject.given, {**subject.given, **subject.elsewhere}):
+        assert tried(partial(subject.call, **given)).kind == ACCEPTED
+
+
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_unusual_input_says_the_same(name):
+    """Lists, other precisions, memory orders and bytes, where an argument takes numbers."""
+    subject = SUBJECTS[name]
+    expected = subject.call(**subject.given)
+    for argument, role in subject.roles.items():
+        for form, changed in UNUSUAL.items():
+            if form in OTHER.get(role, ()):
+                continue
+            given = {**subject.given, argument: changed(subject.given[argument])}
+            check_same(subject.call(**given), expected, f"{argument} {form}", loose=form == "float32")
+
+
+def check_same(found, expected, told, *, loose):
+    """Numbers anywhere in two results agree."""
+    first, second = (np.array(list(numbers_in(result))) for result in (found, expected))
+    assert first.shape == second.shape, told
+    near = 2e-2 if loose else 1e-9  # trees and iterations may part where numbers are rounded
+    np.testing.assert_allclose(first, second, rtol=near, atol=near, err_msg=told)
+
+
+def numbers_in(result):
+    """All numbers of a result, in order."""
+    if isinstance(result, (int, float, np.number, np.ndarray)):
+        array = np.asarray(result)
+        yield from array[()].ravel().tolist() if array.dtype.kind in "biuf" else []
+    elif isinstance(result, dict):
+        yield from (number for part in result.values() for number in numbers_in(part))
+    elif isinstance(result, (list, tuple)):
+        yield from (number for part in result for number in numbers_in(part))
+
+
+# ---------------------------------------------------------------- the matrix can be broken
+
+
+class Mean(BaseEstimator):
+    """Keeps the mean of y; refuses all that the matrix asks it to refuse."""
+
+    def fit(self, y):
+        y = self.checked(y)
+        self.mean_ = float(y.mean())
+        return self
+
+    def checked(self, y):
+        try:
+            array = np.asarray(y if not np.ma.is_masked(y) else [], dtype=None)
+        except ValueError as error:
+            raise ConcordantError("y is ragged.") from error
+        if array.ndim != 1 or array.dtype.kind not in "iuf" or not len(array) or len(array) != 6:
+            raise ConcordantError(f"y has {array.shape} of {array.dtype}.")
+        if not np.isfinite(array).all():
+            raise ConcordantError("y is not finite.")
+        return array
+
+
+class TakesNaN(Mean):
+    def checked(self, y):
+        return y if isinstance(y, np.ndarray) and y.dtype.kind == "f" else super().checked(y)
+
+
+class NamesNothing(Mean):
+    def checked(self, y):
+        return super().checked(np.asarray(y)[[0, 1, 2, 3, 4, 5]])
+
+
+class SaysNoName(Mean):
+    def checked(self, y):
+        try:
+            return super().checked(y)
+        except ConcordantError as error:
+            raise ConcordantError("it is wrong.") from error
+
+
+class LosesItself(Mean):
+    def fit(self, y):
+        self.mean_ = 0.0
+        return super().fit(y)
+
+
+def subject_of(model):
+    """The matrix's view of such a model: fitted again, by the same harness as all others."""
+    data = {"y": np.arange(6.0)}
+    known = copy.deepcopy(model).fit(**data)
+    again = refit(known, np.array([known.mean_]), data, said=lambda model, _: np.array([model.mean_]))
+    return Subject(type(model).__name__, again, data, {"y": "scores"})
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (TakesNaN(), "accepted, but an array holds nan"),
+        (NamesNothing(), "IndexError"),
+        (SaysNoName(), "does not match"),
+        (LosesItself(), "LostStateError"),
+    ],
+)
+def test_bad_estimators_are_told(model, told):
+    found = [Cell(subject_of(model), "y", defect).outcome() for defect in DEFECTS["scores"]]
+    assert any(outcome.kind == BROKEN and told in outcome.told for outcome in found)
+    good = [Cell(subject_of(Mean()), "y", defect).outcome() for defect in DEFECTS["scores"]]
+    assert {outcome.kind for outcome in good} == {REFUSED}

@@ -1,0 +1,74 @@
+"""Every reader refuses what it cannot read by a named error, whatever the bytes are."""
+
+import itertools
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from concordant import ConcordantError
+from robustness.files import Reader, binary_readers, text_readers
+from robustness.fuzzing import fuzzed, read_outcome
+from robustness.mutations import WORDS
+from robustness.outcomes import ACCEPTED, BROKEN, REFUSED
+
+READERS = [*text_readers(), *binary_readers()]
+each = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+
+
+def files(reader):
+    """Any bytes; and words of sound files, among others, in any order."""
+    own = sorted({piece for seed in reader.seeds for piece in seed.replace(b"\n", b" \n ").split(b" ")})
+    words = st.sampled_from([*own, b" ", b"\n", b",", *WORDS])
+    return st.binary(max_size=100) | st.lists(words, max_size=30).map(b"".join)
+
+
+@each
+def test_sound_files_are_read(reader, tmp_path):
+    for contents in reader.seeds:
+        assert read_outcome(reader, tmp_path / f"file{reader.suffix}", contents).kind == ACCEPTED
+
+
+@each
+def test_almost_sound_files(reader, tmp_path):
+    found = list(fuzzed(reader, tmp_path, seed=1, n=60))
+    assert [(contents, outcome) for contents, outcome in found if outcome.kind == BROKEN] == []
+    assert {outcome.kind for _, outcome in found} >= {REFUSED}
+
+
+@each
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_bytes(reader, tmp_path, data):
+    outcome = read_outcome(reader, tmp_path / f"file{reader.suffix}", data.draw(files(reader)))
+    assert outcome.kind != BROKEN, outcome.told
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        (lambda path: int(path.read_text()), "invalid literal"),  # Python's own words name nothing
+        (lambda path: path.read_text().split()[7], "IndexError"),
+        (lambda _: float("nan"), "accepted, but it is nan"),
+        (lambda _: time.sleep(9), "not read within 1 s"),
+        (lambda _: [].append(1 / 0), "division by zero"),
+    ],
+)
+def test_bad_readers_are_told(read, told, tmp_path):
+    outcome = read_outcome(Reader("bad", ".txt", read, (b"x",)), tmp_path / "file.txt", b"x", seconds=1)
+    assert outcome.kind == BROKEN
+    assert told in outcome.told
+
+
+def test_a_refusal_is_none_of_these(tmp_path):
+    def read(path):
+        raise ConcordantError(f"{path}: no.")
+
+    assert read_outcome(Reader("good", ".txt", read, (b"x",)), tmp_path / "file.txt", b"x").kind == REFUSED
+
+
+def test_equal_seeds_give_equal_files(tmp_path):
+    first, second = ([contents for contents, _ in fuzzed(READERS[0], tmp_path, 3, 5)] for _ in range(2))
+    assert first == second
+    assert len(set(itertools.chain(first, READERS[0].seeds))) > 4
