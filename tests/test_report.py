@@ -55,6 +55,7 @@ def rows(toy):
     y[np.isin(toy.qid, [2, 5, 7])] = 0.0
     own, other = rng.integers(0, 6, (2, len(y))).astype(np.float64)
     own[toy.qid == 9] = -np.inf
+    own[::11] = -np.inf
     return y, own, other
 
 
@@ -338,7 +339,9 @@ def test_a_baseline_that_was_not_given_is_chance(toy, rows):
     y, own, _ = rows
     told = cc.report(own, None, y, qid=toy.qid, metrics="ap")
     equal = np.where(np.isinf(own), -np.inf, 0.0)
-    assert told.metrics[0].baseline.value == float(cc.metric("ap")(y, equal, qid=toy.qid))
+    value = told.metrics[0].baseline.value
+    assert value == float(cc.metric("ap")(y, equal, qid=toy.qid))
+    assert value < float(cc.metric("ap")(y, np.zeros(len(y)), qid=toy.qid))  # what is not ranked stays so
     assert "mean over all orders" in told.judged.against
 
 
@@ -427,6 +430,20 @@ def test_shuffling_finds_the_only_feature_that_counts(toy):
     assert first > 0.05
     fallen = cc.report(OnlyFirst(), X, toy.y, qid=toy.qid, metrics="pd")
     assert astuple(fallen.weights)[2][0] > 0.0  # a loss that rises is a drop, too
+
+
+class Summed(OnlyFirst):
+    """Adds the features up."""
+
+    def predict(self, X):
+        return np.asarray(X).sum(axis=1)
+
+
+def test_what_is_the_same_for_a_whole_query_loses_nothing(toy):
+    X = np.column_stack([toy.y, 100.0 * toy.qid])
+    told = cc.report(Summed(), X, toy.y, qid=toy.qid, metrics="ndcg@3")
+    assert dict(zip(*astuple(told.weights)[1:3], strict=True))["feature 1"] == 0.0
+    assert astuple(told.weights)[2][0] > 0.05
 
 
 class Trees(OnlyFirst):
