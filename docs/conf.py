@@ -1,16 +1,17 @@
 """Sphinx configuration: Markdown pages, numpydoc reference, formulas that need no network."""
 
+from __future__ import annotations
+
 from html import escape
 from importlib.util import find_spec
-
-from docutils import nodes
-from docutils.utils.math import MathError
-from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.application import Sphinx
-from sphinx.util.logging import getLogger
-from sphinx.writers.html5 import HTML5Translator
+from typing import TYPE_CHECKING
 
 from concordant import __version__
+
+if TYPE_CHECKING:  # pytest reads this file, too, where sphinx is not installed
+    from docutils import nodes
+    from sphinx.application import Sphinx
+    from sphinx.writers.html5 import HTML5Translator
 
 project = "concordant"
 copyright = "the concordant authors"  # noqa: A001
@@ -39,18 +40,26 @@ def setup(app: Sphinx) -> None:
 
 def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
     """Write a formula within a line."""
+    from docutils.nodes import SkipNode
+
     writer.body.append(drawn(node))
-    raise nodes.SkipNode
+    raise SkipNode
 
 
 def displayed_formula(writer: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on a line of its own, which scrolls where it is too wide."""
+    from docutils.nodes import SkipNode
+
     writer.body.append(f'<div class="math">{drawn(node, as_block=True)}</div>')
-    raise nodes.SkipNode
+    raise SkipNode
 
 
 def drawn(node: nodes.Element, *, as_block: bool = False) -> str:
     """Give the formula as MathML; what cannot be read is a warning at its line, and stays as it is."""
+    from docutils.utils.math import MathError
+    from docutils.utils.math.latex2mathml import tex2mathml
+    from sphinx.util.logging import getLogger
+
     try:
         return str(tex2mathml(node.astext(), as_block=as_block))
     except MathError as error:

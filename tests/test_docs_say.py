@@ -33,9 +33,19 @@ def target(path):
     return found
 
 
+def importable(path):
+    """Whether its module can be imported here: `concordant.torch` needs torch."""
+    return not path.startswith("concordant.torch") or importlib.util.find_spec("torch") is not None
+
+
+def named_in(text):
+    """The directives of a page: kind, and name of the object."""
+    return [(kind, path) for kind, path in DIRECTIVE.findall(text) if importable(path)]
+
+
 def documented(text):
     """The objects of a page of the reference."""
-    named = [(kind, target(path)) for kind, path in DIRECTIVE.findall(text)]
+    named = [(kind, target(path)) for kind, path in named_in(text)]
     members = [
         getattr(found, name) for kind, found in named if kind == "automodule" for name in found.__all__
     ]
@@ -44,9 +54,12 @@ def documented(text):
 
 def public():
     """Name -> object, of all packages but the command line."""
-    packages = [one.name for one in pkgutil.walk_packages(concordant.__path__, "concordant.") if one.ispkg]
+    found = pkgutil.walk_packages(
+        concordant.__path__, "concordant.", onerror=lambda _: None
+    )  # torch is absent
+    packages = [one.name for one in found if one.ispkg]
     for package in ["concordant", *(one for one in packages if not one.startswith("concordant.cli"))]:
-        if package.startswith("concordant.torch") and not importlib.util.find_spec("torch"):
+        if not importable(package):
             continue
         module = importlib.import_module(package)
         for name in getattr(module, "__all__", ()):
@@ -62,8 +75,8 @@ def undocumented(text):
 
 def repeated(text):
     """What a reference has twice."""
-    times = Counter(id(target(path)) for _, path in DIRECTIVE.findall(text))
-    return [path for _, path in DIRECTIVE.findall(text) if times[id(target(path))] > 1]
+    times = Counter(id(target(path)) for _, path in named_in(text))
+    return [path for _, path in named_in(text) if times[id(target(path))] > 1]
 
 
 def test_every_public_name_is_in_the_reference():
