@@ -60,6 +60,7 @@ def reason(block):
 ALL = {name: blocks_of(name, path.read_text(encoding="utf-8")) for name, path in PAGES.items()}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "page", [name for name, blocks in ALL.items() if any(not one.is_doctest for one in blocks)]
 )

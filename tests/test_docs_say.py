@@ -203,6 +203,7 @@ def unknown_speeds(text):
     return [one for one in re.findall(r"[\d.,]*\dx\b", text) if f" {one} " not in known]
 
 
+@pytest.mark.once
 def test_the_readme_tells_what_the_demo_prints(monkeypatch):
     pytest.importorskip("lightgbm")
     monkeypatch.setattr("concordant.cli.demo.write_report", lambda *_: None)
