@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from concordant.exceptions import MissingExtraError, ModelFileError
-from concordant.persistence.refusal import UnreadableError
+from concordant.persistence.refusal import WRITTEN_BY, UnreadableError
 from concordant.supervision.readers.text import PathLike, open_binary
 
 __all__ = [
@@ -106,8 +106,7 @@ def named_errors(path: PathLike, contents: bytes) -> Iterator[None]:
         raise ModelFileError(path, str(error), error.hint) from error
     except Exception as error:  # zipfile, zlib, json, numpy and the libraries of trees: each raises its own
         if not contents.startswith(b"PK"):
-            hint = "model files are written by concordant.save or `concordant compare fit --output`."
-            raise ModelFileError(path, "this is no model file", hint) from error
+            raise ModelFileError(path, "this is no model file", WRITTEN_BY) from error
         hint = "it is damaged or incomplete: copy or write it again."
         raise ModelFileError(path, f"the model cannot be read ({said(error)})", hint) from error
 

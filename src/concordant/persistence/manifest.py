@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Mapping
-from importlib.metadata import version as version_of
 from typing import Any
 
 from concordant.exceptions import ModelFileError
 from concordant.metrics.metric import Metric
 from concordant.persistence.archive import MANIFEST, canonical, digest
-from concordant.persistence.refusal import UnreadableError
+from concordant.persistence.refusal import WRITTEN_BY, UnreadableError
 from concordant.persistence.registry import LEARNED, MODELS, UNSAVED
 from concordant.persistence.values import Packer
 from concordant.surrogates import Surrogate
@@ -88,8 +88,9 @@ def kept_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def versions(booster: str | None, name: str) -> dict[str, str]:
     """Give the versions of the libraries that the model was made by."""
-    used = ["numpy", "scikit-learn", *([booster] if booster else []), *["torch"] * (name == "NeuralRanker")]
-    return {one: version_of(one) for one in used}
+    used = {"numpy": "numpy", "scikit-learn": "sklearn"}
+    used |= {booster: booster} if booster else {"torch": "torch"} if name == "NeuralRanker" else {}
+    return {one: str(sys.modules[module].__version__) for one, module in used.items()}
 
 
 def convention_of(metric: Metric) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def convention_of(metric: Metric) -> dict[str, Any]:
 def checked_manifest(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Give the manifest, if it is ours, not newer than this library, and of these very files."""
     if MANIFEST not in files:
-        raise UnreadableError("this is no model file of concordant: it has no manifest")
+        raise UnreadableError("this is no model file of concordant: it has no manifest", WRITTEN_BY)
     manifest: dict[str, Any] = read_json(files[MANIFEST])
     check_version(manifest)
     own = {MANIFEST} if manifest["schema"] == 1 else {MANIFEST, CHECKSUM}
@@ -135,7 +136,7 @@ def read_json(contents: bytes) -> Any:
 def check_version(manifest: Any) -> None:
     """Refuse what is not ours, and what is newer."""
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UnreadableError("this is no model file of concordant")
+        raise UnreadableError("this is no model file of concordant", WRITTEN_BY)
     if type(manifest.get("schema")) is not int or manifest["schema"] < 1:
         raise UnreadableError("its version is unreadable")
     if manifest["schema"] > SCHEMA:

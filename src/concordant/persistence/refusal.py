@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["UnreadableError"]
+__all__ = ["WRITTEN_BY", "UnreadableError"]
+
+WRITTEN_BY = "model files are written by concordant.save, `concordant train` and `concordant compare fit`."
 
 
 class UnreadableError(Exception):
