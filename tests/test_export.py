@@ -704,8 +704,13 @@ def test_options_that_a_format_has_not(tmp_path):
             export(model_of("linear"), tmp_path / "a.json", **options)
     with pytest.raises(ParameterError, match="left out of 'lightgbm'"):
         export(model_of("lightgbm"), tmp_path / "a.txt", features=NAMES)
-    with pytest.raises(ParameterError, match="dtype='float16'"):
-        export(model_of("linear"), tmp_path / "a.onnx", dtype="float16")
+    for dtype in ("float16", "nothing", 3, "", []):
+        with pytest.raises(ParameterError, match=r"dtype=.* one of float32, float64"):
+            export(model_of("linear"), tmp_path / "a.onnx", dtype=dtype)
+    assert export(model_of("linear"), tmp_path / "a.onnx", dtype=np.float64).difference < 1e-12
+    for form in ([], 3, "ONNX", ""):
+        with pytest.raises(UnknownNameError, match="format"):
+            export(model_of("linear"), tmp_path / "a.onnx", form)
     with pytest.raises(ParameterError, match="name=''"):
         export(model_of("linear"), tmp_path / "a.json", "opensearch", features=NAMES, name="")
 

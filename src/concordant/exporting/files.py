@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from concordant.exceptions import ExportError, ParameterError, UnknownNameError
 from concordant.exporting.elasticsearch import elasticsearch_draft
 from concordant.exporting.golden import Draft, check_draft
@@ -158,7 +160,7 @@ def format_of(path: Path, given: str | None) -> str:
             hint = f"name the format, one of {', '.join(FORMATS)}; or end in one of {' '.join(known)}."
             raise ExportError(path, f"no format goes by the suffix {suffix!r}", hint)
         return known[suffix]
-    if given not in FORMATS:
+    if not isinstance(given, str) or given not in FORMATS:
         raise UnknownNameError("format", given, FORMATS)
     return given
 
@@ -175,7 +177,20 @@ def chosen_options(chosen: str, path: Path, **given: Any) -> dict[str, Any]:
         if not (isinstance(options["name"], str) and options["name"]):
             raise ParameterError("name", given["name"], "a text that is not empty")
     if "dtype" in FORMATS[chosen].options:
-        options["dtype"] = given["dtype"] or DTYPES[0]
-        if options["dtype"] not in DTYPES:
-            raise ParameterError("dtype", given["dtype"], f"one of {', '.join(DTYPES)}")
+        options["dtype"] = name_of_dtype(given["dtype"])
     return options
+
+
+def name_of_dtype(given: Any) -> str:
+    """Give the name of a type of numbers, however it is told.
+
+    >>> name_of_dtype(None), name_of_dtype(float), name_of_dtype("float32")
+    ('float32', 'float64', 'float32')
+    """
+    try:
+        name = DTYPES[0] if given is None else np.dtype(given).name
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise ParameterError("dtype", given, f"one of {', '.join(DTYPES)}")
+    return name
