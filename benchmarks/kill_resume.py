@@ -185,12 +185,11 @@ def fitted(name: str, folder: Path | None, *, times: float) -> Any:
 
 def bits_of(name: str, model: Any, *, times: float) -> str:
     """Give a digest of the scores of the rows, and of the numbers among what was learned."""
-    rows, rest = rows_of(name, times=times)
+    rows, _ = rows_of(name, times=times)
     found = hashlib.blake2b()
-    for part in ("decision_function", "predict", "rank"):
+    for part in ("decision_function", "predict"):  # weights of pairs are among the numbers
         if hasattr(model, part):
-            given = rest if part == "rank" else {}
-            found.update(np.ascontiguousarray(getattr(model, part)(rows[0], **given)).tobytes())
+            found.update(np.ascontiguousarray(getattr(model, part)(rows[0])).tobytes())
             break
     for key, value in sorted(vars(model).items()):
         if key.endswith("_") and isinstance(value, (int, float, str, np.ndarray)):
