@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, KFold
@@ -47,6 +48,7 @@ from concordant.persistence.archive import zipped
 from concordant.persistence.foreign import foreign_of
 from concordant.persistence.manifest import CHECKSUM, checksum_of
 from concordant.persistence.registry import MODELS
+from concordant.persistence.values import Packer, Reader
 from concordant.ratings import Elo
 from test_persistence import npy, rewritten, same, unzipped, with_sizes, zip_of
 
@@ -822,6 +824,30 @@ def test_nothing_is_run(written, tmp_path):
     sung.rmdir()
     pickle.loads((tmp_path / "b").read_bytes())  # noqa: S301
     assert sung.exists()
+
+
+# --- values
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+PLAIN = st.recursive(
+    SCALARS | arrays(st.sampled_from(["f8", "i8", "?", "<U3", ">f4"]), array_shapes(min_dims=0, max_side=3)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(), inner, max_size=3)
+        | st.dictionaries(st.integers() | st.none() | st.text(), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=100)
+@given(value=PLAIN)
+def test_values_travel(value):
+    """Whatever plain values a parameter has, they come back the same, of the same types."""
+    packer = Packer("a file")
+    text = json.dumps(packer.packed(value, "it"), allow_nan=False)
+    assert repr(Reader(packer.files).value(json.loads(text), "it")) == repr(value)
 
 
 # --- random changes
