@@ -746,6 +746,7 @@ XGBOOST = {
     "a set that is not there": lambda t, _: first(t, "split_type", 1),
     "sets": lambda t, _: t.update(categories_segments=[0], categories_sizes=[5], categories_nodes=[0]),
     "no trees": lambda _, m: m["trees"].clear(),
+    "order": lambda t, _: t.update(id=1),
     "rounds": lambda _, m: m.update(iteration_indptr=[0, 99]),
     "groups": lambda _, m: m["tree_info"].__setitem__(0, 5),
 }

@@ -154,6 +154,7 @@ def check_xgboost(trees: bytes) -> None:
     told, booster = learner["learner_model_param"], learner["gradient_booster"]
     n_features = one(told, "num_feature", 1, WIDEST)
     require((told["num_class"], told["num_target"]) == ("0", "1"), "more than one score per item")
+    require(len(tokens(told["base_score"].strip("[]"), "base_score")) == 1, "base_score is no number")
     for name in ("feature_names", "feature_types"):
         require(len(learner[name]) in (0, n_features), f"{name} is not of {n_features} features")
     model = booster["model"]
@@ -165,7 +166,8 @@ def check_xgboost(trees: bytes) -> None:
     ends = rounds[0] == 0 and rounds[-1] == n_trees
     require(ends and (np.diff(rounds) >= 0).all(), "iteration_indptr is wrong")
     require(not any(model.get("cats", {}).values()), "categories have names")  # ours are numbers
-    for tree in model["trees"]:
+    for number, tree in enumerate(model["trees"]):
+        require(tree["id"] == number, "their order is wrong")
         check_xgboost_tree(tree, n_features)
 
 
