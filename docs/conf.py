@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -34,8 +35,21 @@ myst_heading_anchors = 3
 
 
 def setup(app: Sphinx) -> None:
-    """Formulas become MathML, which browsers draw by themselves: MathJax would be fetched from elsewhere."""
+    """Formulas become MathML, which browsers draw by themselves: MathJax would be fetched from elsewhere.
+
+    Results of benchmarks are linked on the page that has them all.
+    """
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
+    app.connect("source-read", link_results)
+
+
+def link_results(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Links to the results of a benchmark, which are files of the repository, lead to its section here."""
+    source[0] = re.sub(
+        r"\]\(\.\./benchmarks/results/([\w/]+)\.md\)",
+        lambda found: f"](benchmarks.md#suite-{re.sub('[/_]', '-', found[1])})",
+        source[0],
+    )
 
 
 def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
