@@ -6,7 +6,8 @@ import hashlib
 import inspect
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,21 @@ from concordant.cli.config import Config
 from concordant.cli.data import MODEL, read_rows
 from concordant.cli.data_rows import FileRows, features_for, given_features, padded, scores_of
 from concordant.cli.inputs import Ranking
-from concordant.cli.output import COMPILING, console, plural, working
+from concordant.cli.output import COMPILING, console, note, plural, working
 from concordant.cli.results import Result, as_dict, measure
 from concordant.cli.runs import METRICS, RunFolder, fingerprint, first_facts, last_facts
 from concordant.exceptions import ParameterError
 
-__all__ = ["Begun", "Trained", "complete", "fit_rows", "read_files", "refuse_interrupted", "train_run"]
+__all__ = [
+    "Begun",
+    "Trained",
+    "complete",
+    "fit_rows",
+    "read_files",
+    "refuse_interrupted",
+    "train_run",
+    "working_in",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +71,7 @@ def train_run(
     folder.admit(overwrite=overwrite)
     config.ranker()  # refuses wrong parameters before any work
     rows, prints = read_files(config, quiet=quiet)
-    with folder.held():
+    with working_in(folder, quiet=quiet):
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
@@ -89,7 +99,7 @@ def complete(
         own = hashlib.sha256(config.text().encode()).hexdigest()[:12]
         model.set_params(checkpoint=folder.checkpoint / own)
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=quiet)
-    refuse_interrupted(model, notes, folder.path)
+    refuse_interrupted(model, notes)
     results = measured(model, rows, config.metrics, quiet=quiet)
     digest = write_model(model, folder.path / MODEL)
     notes = [*left_out(model, rows["train"]), *notes]
@@ -162,16 +172,25 @@ def heard(caught: list[warnings.WarningMessage]) -> list[str]:
     return list(dict.fromkeys(str(one.message).partition("\n")[0] for one in caught))
 
 
-def refuse_interrupted(model: Any, notes: list[str], folder: Path) -> None:
+@contextmanager
+def working_in(folder: RunFolder, *, quiet: bool) -> Iterator[None]:
+    """Keep others out while the block runs; where Ctrl-C ends it, say how it goes on."""
+    with folder.held():
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not quiet:
+                note(f"interrupted; the same command goes on with {folder.path}")
+            raise
+
+
+def refuse_interrupted(model: Any, notes: list[str]) -> None:
     """Raise where Ctrl-C ended the fit: half a model is no run, and the checkpoint goes on."""
     reasons = (
         getattr(model, "stopped_by_", None),
         getattr(getattr(model, "solution_", None), "stopped_by", None),
     )
-    if "interrupt" in reasons or any(note.startswith("interrupted") for note in notes):
-        from concordant.cli.output import note
-
-        note(f"interrupted; the same command goes on with {folder}")
+    if "interrupt" in reasons or any(line.startswith("interrupted") for line in notes):
         raise KeyboardInterrupt
 
 

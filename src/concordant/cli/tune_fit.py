@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from concordant.cli.config import Config, differences
-from concordant.cli.output import console, note, progress, write_rows
+from concordant.cli.output import console, progress, write_rows
 from concordant.cli.runs import BEST, MORE, TRIALS, RunFolder, first_facts, write_text
-from concordant.cli.train_fit import Begun, Trained, complete, read_files
+from concordant.cli.train_fit import Begun, Trained, complete, read_files, working_in
 from concordant.cli.tune_search import Trial, best_of, path_trials, splits_of
 from concordant.cli.tune_study import need_optuna, study_trials
 from concordant.exceptions import ParameterError
@@ -44,7 +44,7 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
         need_optuna()
     rows, prints = read_files(config, quiet=quiet)
     refuse_folds(tune, rows["train"].n_queries)
-    with folder.held():
+    with working_in(folder, quiet=quiet):
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
@@ -92,21 +92,17 @@ def searched(begun: Begun, tune: Tune, *, checkpoint: bool, quiet: bool) -> Sequ
             begun, checkpoint=checkpoint, verbose=not quiet and console(stderr=True).is_terminal
         )
     with progress("Trial 1", total=tune.trials, quiet=quiet) as step:
-        try:
-            return study_trials(begun, splits_of(begun.config, begun.rows), told(step))
-        except KeyboardInterrupt:
-            note(f"interrupted; the same command goes on with {begun.folder.path}")
-            raise
+        return study_trials(begun, splits_of(begun.config, begun.rows), told(step, tune.trials))
 
 
-def told(step: Callable[[str], None]) -> Callable[[Trial], None]:
+def told(step: Callable[[str], None], total: int) -> Callable[[Trial], None]:
     """Give what moves the bar on, and says the best so far."""
     best = [float("-inf")]
 
     def one_more(trial: Trial) -> None:
         if not trial.pruned and trial.value > best[0]:
             best[0] = trial.value
-        step(f"Trial {trial.number + 2}; best so far {best[0]:.4f}")
+        step(f"Trial {min(trial.number + 2, total)}; best so far {best[0]:.4f}")
 
     return one_more
 

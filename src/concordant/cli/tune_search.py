@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from concordant.cli.config import Config
@@ -90,7 +89,7 @@ def taken(rows: FileRows, chosen: Any) -> FileRows:
     return FileRows(rows.X[chosen], rows.y[chosen], rows.qid[chosen], docid, rows.path, rows.features)
 
 
-def fold_scores(config: Config, splits: Sequence[Split], folder: Path) -> Iterator[float]:
+def fold_scores(config: Config, splits: Sequence[Split]) -> Iterator[float]:
     """Give the score of these parameters on each fold; what decides is never fitted to."""
     import concordant as cc
     from concordant.rankers.base import mean_score
@@ -98,7 +97,7 @@ def fold_scores(config: Config, splits: Sequence[Split], folder: Path) -> Iterat
     for fitted, judged in splits:
         model = config.ranker()
         notes = fit_rows(model, fitted, judged if len(splits) == 1 else None)
-        refuse_interrupted(model, notes, folder)
+        refuse_interrupted(model, notes)
         yield mean_score(cc.metric(config.metric), judged.y, scores_of(model, judged), judged.qid)
 
 
@@ -119,7 +118,7 @@ def path_trials(begun: Begun, *, checkpoint: bool, verbose: bool) -> list[Trial]
     if checkpoint:
         model.set_params(checkpoint=begun.folder.checkpoint / "path")
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=not verbose)
-    refuse_interrupted(model, notes, begun.folder.path)
+    refuse_interrupted(model, notes)
     return [
         Trial(number, {"alpha": float(tried)}, tuple(scores.tolist()))
         for number, (tried, scores) in enumerate(zip(model.alphas_, model.scores_, strict=True))

@@ -48,7 +48,7 @@ def study_trials(begun: Begun, splits: Sequence[Split], step: Callable[[Trial], 
         step(one)
     while len(trials) < tune.trials:
         asked = next_trial(study, begun.config, len(trials))
-        tried(study, asked, begun.config, splits, begun.folder.path)
+        tried(study, asked, begun.config, splits)
         trials = finished(study, tune.space)
         step(trials[-1])
     return trials
@@ -147,7 +147,7 @@ def suggested(trial: Any, space: Space) -> dict[str, Any]:
     return values
 
 
-def tried(study: Any, trial: Any, config: Config, splits: Sequence[Split], folder: Path) -> None:
+def tried(study: Any, trial: Any, config: Config, splits: Sequence[Split]) -> None:
     """Score the parameters of a trial, fold by fold, and write down what came out."""
     from optuna.trial import TrialState
 
@@ -155,7 +155,7 @@ def tried(study: Any, trial: Any, config: Config, splits: Sequence[Split], folde
     prune = tune is not None and tune.prune
     at_these = config.chosen(suggested(trial, {} if tune is None else tune.space))
     scores: list[float] = []
-    for fold, score in enumerate(fold_scores(at_these, splits, folder)):
+    for fold, score in enumerate(fold_scores(at_these, splits)):
         scores.append(score)
         trial.report(mean(scores), fold)
         if prune and fold + 1 < len(splits) and trial.should_prune():
