@@ -71,6 +71,7 @@ return {
   texts: [...new Set([...written, ...drawn].map(JSON.stringify))].map(JSON.parse),
   fetched: performance.getEntriesByType("resource").map((one) => one.name),
   tables: [...document.querySelectorAll("table")].filter((one) => !one.closest(".scroll")).length,
+  address: document.location.href,
   lang: document.documentElement.lang,
   headings: [...document.querySelectorAll("h1, h2, h3")].map((one) => one.tagName),
   broken: [...document.querySelectorAll("nav a")].filter(
@@ -134,6 +135,7 @@ def problems(driver, scheme):
         *([f"is {seen['width']} wide on {seen['screen']}"] if seen["width"] > seen["screen"] else []),
         *(f"{name} is too wide" for name in seen["wide"]),
         *([f"{seen['tables']} tables do not scroll"] if seen["tables"] else []),
+        *([] if seen["address"].startswith("file:") else [f"is not there: {seen['address']}"]),
         *([] if seen["lang"] else ["has no language"]),
         *([] if seen["headings"].count("H1") == 1 and seen["headings"][0] == "H1" else ["has no one title"]),
         *([f"{seen['broken']} links lead nowhere"] if seen["broken"] else []),

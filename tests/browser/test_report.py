@@ -102,6 +102,12 @@ def test_a_leaderboard_is_drawn_and_quiet(driver, board, screen, scheme):
     show(driver, board, screen, scheme)
     assert problems(driver, scheme) == []
     photograph(driver, f"board-{screen}-{scheme}")
+    assert len(driver.find_elements("css selector", ".plot .points .point")) == 22
+
+
+def test_a_page_that_is_not_there_is_found_out(driver, folder):
+    show(driver, folder / "nowhere.html", "phone", "light")
+    assert any("is not there" in found for found in problems(driver, "light"))
 
 
 def test_reports_of_next_to_nothing_are_quiet(driver, little):
