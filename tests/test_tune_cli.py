@@ -189,14 +189,14 @@ def test_choices_and_fixed_parameters(home, tmp_path):
 
 def test_pruned_trials_are_never_the_best(home, tmp_path):
     pytest.importorskip("optuna")
-    options = ["--space", "alpha=1e-6:1e6:log", "--trials", 10, "--folds", 3, "--prune"]
+    options = ["--space", "alpha=1e-6:1e6:log", "--trials", 14, "--folds", 4, "--prune"]
     shown = call("tune", home / "train.txt", *options, "-o", tmp_path / "run")
     assert shown.exit_code == 0, shown.output
     with (tmp_path / "run" / "trials.csv").open() as stream:
         trials = list(csv.DictReader(stream))
     pruned = [one for one in trials if one["state"] == "pruned"]
     assert pruned
-    assert all(one["fold 3"] == "" for one in pruned)
+    assert all(one["fold 4"] == "" for one in pruned)
     best = json.loads((tmp_path / "run" / "run.json").read_text())["search"]
     assert trials[best["best"]]["state"] == "done"
     assert best["value"] == max(float(one["value"]) for one in trials if one["state"] == "done")
