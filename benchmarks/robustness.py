@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import sys
 import tempfile
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))  # the suite itself is counted
 
+from benchmarks.limits import memory, restarted
 from benchmarks.tables import Table
 from benchmarks.timing import watched
 from robustness import cases, cells, contract, files, fuzzing, legitimate, options, test_scikit_learn
@@ -144,14 +144,14 @@ def damaged(*, quick: bool) -> Table:
     number, rows = (20 if quick else 5_000), []
     for reader in watched([*files.text_readers(), *files.binary_readers()], "damaged files"):
         with tempfile.TemporaryDirectory() as folder:
-            found = fuzzed_files(reader, Path(folder), number)
-            before = peak()
-            rows.append((reader.name, *counted(found), max(peak() - before, 0) / 2**20))
+            before = restarted()
+            found = counted(fuzzed_files(reader, Path(folder), number))
+            rows.append((reader.name, *found, max(memory("VmHWM") - before, 0) / 2**20))
     note = (
         f"{number:,} files of each kind: sound ones with bytes flipped, cut, moved, doubled, and words put "
         "where none belong, always the same for a seed. Broken: an error that is not named, a result that is "
-        f"not sound, or more than {fuzzing.SECONDS} s. The last column: by how much the highest memory of "
-        "the process rose."
+        f"not sound, or more than {fuzzing.SECONDS} s. The last column: the highest memory of the "
+        "process, less what it held before."
     )
     return Table("Damaged files", note, ("reader", *COLUMNS, "MiB more"), [*rows, (*summed(rows)[:-1], None)])
 
@@ -160,12 +160,3 @@ def fuzzed_files(reader: files.Reader, folder: Path, number: int) -> Iterable:
     """Outcomes, with the bytes for a report."""
     for contents, outcome in fuzzing.fuzzed(reader, folder, seed=0, n=number):
         yield f"{reader.name} {contents[:200]!r}", outcome
-
-
-def peak() -> int:
-    """Highest memory of this process so far, in bytes."""
-    if os.name != "posix":
-        return 0
-    import resource
-
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

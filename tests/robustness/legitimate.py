@@ -8,7 +8,7 @@ LEGITIMATE = (  # subjects, argument, defects, reason
     (r"Queries.from_ids|Grades|Permutations|decoders.top|evaluation.holm", ".*", ONE, "it has one argument"),
     (r"evaluation.holm", "p_values", ("empty",), "no hypotheses are none to correct"),
     (r"BoostedRanker.*", "X", ("nan", "none"), "trees take missing values"),
-    (r"BoostedRanker.*|NeuralRanker.*", "X", ("too large",), "trees cut and networks squash it"),
+    (r"BoostedRanker.(lightgbm|catboost).*|NeuralRanker.*", "X", ("too large",), "they cut or squash it"),
     (r"(?!Pair).*Ranker.*\.(score|rank|predict)", "X", ("too large",), "the scores are finite"),
     (r"pair_items", "X", ("too large", "no features"), "pairs are built, and nothing is squared"),
     (r"evaluation.paired", "a|b", ("nan",), "a query that was skipped"),
