@@ -8,8 +8,11 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import warnings
 import zipfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -352,18 +355,19 @@ def test_what_was_not_fitted(tmp_path):
 # --- written whole or not at all
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Files of several kinds, small ones."""
-    folder = tmp_path_factory.mktemp("models")
+def small_files(folder):
+    """Files of several kinds of models, by name."""
     names = ["linear", "cv shuffled", "max-margin soft", "pairs", "lightgbm by category"]
     names += ["network"] if find_spec("torch") else []
-    found = {}
-    for name in names:
-        save(fitted(name)[0], folder / "a.model")
-        found[name] = (folder / "a.model").read_bytes()
-    save(Elo().fit(["a", "b"], ["b", "c"], [1, 0]), folder / "a.model")
-    return {**found, "elo": (folder / "a.model").read_bytes()}
+    models = {**{name: fitted(name)[0] for name in names}, "elo": Elo().fit(["a", "b"], ["b", "c"], [1, 0])}
+    for name, model in models.items():
+        save(model, folder / name)
+    return {name: (folder / name).read_bytes() for name in models}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return small_files(tmp_path_factory.mktemp("models"))
 
 
 KILLED = """
@@ -939,3 +943,13 @@ def test_any_bytes(contents, front, tmp_path_factory):
 
 def test_limits_are_stated():
     assert archive.MAX_BYTES == 2**30
+
+
+if __name__ == "__main__":  # python tests/test_model_files.py 10000: more than a test has time for
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as place:
+        some = small_files(Path(place))
+        for name in ("elo", "linear"):
+            sys.stdout.write(f"{name}, each byte flipped, each length: {flipped(some[name], Path(place))}\n")
+        found = counted(some, int(sys.argv[1]), Path(place), seed=1)
+        sys.stdout.write(f"changed at random, half with right checksums: {found}\n")
