@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -43,6 +44,29 @@ def test_almost_sound_files(reader, tmp_path):
 def test_any_bytes(reader, tmp_path, data):
     outcome = read_outcome(reader, tmp_path / f"file{reader.suffix}", data.draw(files(reader)))
     assert outcome.kind != BROKEN, outcome.told
+
+
+def cut_within(contents, share):
+    """A file of which some bytes in the middle are gone."""
+    middle = int(share * len(contents))
+    return contents[:middle] + contents[middle + 8 :]
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("evaluate -o table", lambda seed: seed.replace(b"rr", b"r\rr", 1)),  # csv.Error
+        *(("read_table(parquet)", partial(cut_within, share=share)) for share in (0.02, 0.3, 0.5)),  # OSError
+        *(("read_table(feather)", partial(cut_within, share=share)) for share in (0.05, 0.4, 0.8)),  # OSError
+        ("load", partial(cut_within, share=0.5)),
+        ("read_letor(gz)", lambda seed: seed[:-4]),
+    ],
+)
+def test_files_that_once_broke_a_reader(name, damaged, tmp_path):
+    reader = next(one for one in READERS if one.name == name)
+    outcome = read_outcome(reader, tmp_path / f"file{reader.suffix}", damaged(reader.seeds[0]))
+    assert outcome.kind == REFUSED, outcome.told
+    assert f"file{reader.suffix}" in outcome.told
 
 
 @pytest.mark.parametrize(
