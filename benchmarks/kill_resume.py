@@ -36,8 +36,8 @@ PRELOADED = [
     "catboost",
     "concordant.rankers.networks.start",
 ]
-ATTEMPTS = 5  # for each kill: a fit may end before it
-TREES: dict[str, Any] = {"n_estimators": 250, "n_jobs": 1, "subsample": 0.7, "colsample": 0.7}
+ATTEMPTS = 30  # for each kill, sooner each time: a fit may end before it
+TREES: dict[str, Any] = {"n_estimators": 350, "n_jobs": 1, "subsample": 0.7, "colsample": 0.7}
 KINDS: dict[
     str, tuple[Callable[..., Any], dict[str, Any], int]
 ] = {  # name -> class, parameters, queries or pairs
@@ -48,8 +48,8 @@ KINDS: dict[
     "MaxMarginRanker": (MaxMarginRanker, {"alpha": 1e-4}, 400),
     "PairRanker": (PairRanker, {"metric": "pd", "features": ("difference", "cross")}, 300),
     "BoostedRanker, lightgbm": (BoostedRanker, TREES, 150),
-    "BoostedRanker, xgboost": (BoostedRanker, {**TREES, "booster": "xgboost", "n_estimators": 160}, 100),
-    "BoostedRanker, catboost": (BoostedRanker, {**TREES, "booster": "catboost", "n_estimators": 120}, 60),
+    "BoostedRanker, xgboost": (BoostedRanker, {**TREES, "booster": "xgboost", "n_estimators": 350}, 50),
+    "BoostedRanker, catboost": (BoostedRanker, {**TREES, "booster": "catboost", "n_estimators": 220}, 30),
     "NeuralRanker": (NeuralRanker, {"hidden": (16,), "max_epochs": 10, "device": "cpu"}, 60),
     "Comparer, newton": (Comparer, {"calibration": 3}, 10_000),
     "Comparer, sgd": (Comparer, {"solver": "sgd", "loss": "logistic", "calibration": 3}, 4_000),
@@ -131,14 +131,15 @@ class Trial:
         for _ in range(kills):
             with tempfile.TemporaryDirectory() as place:
                 folders = (Path(place) / str(number) for number in range(ATTEMPTS))
-                folder = next((folder for folder in folders if self.killed(folder, rng)), None)
-                if folder is not None:
-                    seconds, model = self.ended(folder)
-                    equal.append(model == self.model)
-                    left.append(seconds / self.seconds)
+                moments = (rng.uniform(0.0, self.seconds) * 0.8**number for number in range(ATTEMPTS))
+                tried = zip(folders, moments, strict=True)
+                folder = next(folder for folder, moment in tried if self.killed(folder, moment))
+                seconds, model = self.ended(folder)
+            equal.append(model == self.model)
+            left.append(seconds / self.seconds)
         return len(equal), sum(equal), statistics.median(left)
 
-    def killed(self, folder: Path, rng: random.Random) -> bool:
+    def killed(self, folder: Path, moment: float) -> bool:
         """Begin a fit in a process of its own, and kill it; whether it had not ended by itself."""
         context = multiprocessing.get_context("forkserver")
         ours, theirs = context.Pipe(duplex=False)
@@ -146,7 +147,7 @@ class Trial:
         process.start()
         theirs.close()
         ours.recv()  # that the fit begins
-        time.sleep(rng.uniform(0.0, self.seconds))
+        time.sleep(moment)
         process.kill()
         process.join()
         ours.close()

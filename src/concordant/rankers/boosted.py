@@ -95,11 +95,11 @@ class BoostedRanker(TreeModel):
     callback
         Called after each round with a `Round` (n_trees, score, best_iteration); a true answer ends the fit.
     checkpoint
-        A folder that the fit is written to every 50 rounds. Killed at any moment and called again with the
-        same data and parameters (`callback` and `verbose` may be others) it goes on, and gives the same
-        trees. LightGBM and XGBoost draw anew every 50 rounds, killed or not (`subsample`, `colsample`): not
-        as they do without a checkpoint. CatBoost goes on by its own snapshots, and not with `warm_start`. A
-        folder of another fit is refused. None: no folder.
+        A folder that the fit is written to: after 100, 200 and 300 rounds, then at every half more. Killed at
+        any moment and called again with the same data and parameters (`callback` and `verbose` may be others)
+        it goes on, and gives the same trees. LightGBM and XGBoost draw anew there, killed or not
+        (`subsample`, `colsample`): not as they do without a checkpoint. CatBoost goes on by its own
+        snapshots, and not with `warm_start`. A folder of another fit is refused. None: no folder.
     verbose
         1 shows a progress bar on standard error.
 

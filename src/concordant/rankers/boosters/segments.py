@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SEGMENT", "Segment", "digest_of", "facts_of", "in_segments"]
 
-SEGMENT = 50  # rounds: between two edges. At each one, features are put into bins and trees are added up anew
+SEGMENT = 100  # rounds between two edges at least: at each one, features are binned and trees added up anew
+GROWTH = (
+    2  # later, a segment has one round for so many before: else the adding up would grow with their square
+)
 OWN_ENDS = "limit", "early_stopping", "no_split"  # that are the fit's own: another one is gone past next time
 
 
@@ -83,9 +86,11 @@ def grown(booster: Booster, trees: Trees, data: Data, watch: Watch, start: Any, 
     wanted = trees.n_estimators - (0 if start is None else booster.n_trees(start))
     contents, done, ended = restored(file, watch)
     while not ended:
-        rounds = min(SEGMENT, wanted - done)
+        rounds = min(max(SEGMENT, done // GROWTH), wanted - done)
         segment = Segment(start, contents, done, rounds, folder)
         model, contents = booster.segment(trees, data, watch, segment)
+        if watch.trained is not None:  # else it would be added up again for the loss at the end
+            watch.losses[booster.n_trees(model)] = float(data.loss.value_and_grad(watch.trained)[0].sum())
         watch.trained = None  # of a model that was read nothing is remembered
         if watch.stopped_by not in OWN_ENDS:
             return model
