@@ -91,7 +91,7 @@ def resampled_t(centred: FloatArray, n_boot: int, seed: int) -> FloatArray:
         mean, square = moments[:, :n_columns], moments[:, n_columns:]
         variance = square - mean**2
         flat = variance <= ROUNDING * square  # all drawn values are equal
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = np.abs(mean) * np.sqrt((n - 1) / variance)
         sizes[done : done + len(counts)] = np.where(flat, np.where(square > 0.0, np.inf, 0.0), t)
         done += len(counts)

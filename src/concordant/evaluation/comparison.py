@@ -20,7 +20,7 @@ from concordant.evaluation.comparison_result import (
 from concordant.evaluation.corrections import CORRECTIONS, max_t
 from concordant.evaluation.effects import detectable_effect, effect_interval, effect_size, queries_needed
 from concordant.evaluation.flips import sign_flips
-from concordant.evaluation.significance import Paired, check_values, from_gaps, mean_of
+from concordant.evaluation.significance import Paired, check_values, from_gaps, gaps_between, mean_of
 from concordant.exceptions import EmptyDataError, ParameterError, UnknownNameError
 from concordant.supervision.columns import check_lengths
 from concordant.types import ArrayLike, FloatArray
@@ -118,7 +118,9 @@ def compare(
     columns = check_models(values)
     names = chosen_pairs(list(columns), baseline)
     table = np.column_stack(list(columns.values()))
-    differences = np.column_stack([columns[model] - columns[against] for model, against in names])
+    differences = np.column_stack(
+        [gaps_between(columns[model], columns[against]) for model, against in names]
+    )
     low, high = mean_intervals(np.hstack([table, differences]), confidence, n_boot, seed)
     intervals = list(zip(low.tolist(), high.tolist(), strict=True))
     models = zip(columns.items(), intervals[: len(columns)], strict=True)

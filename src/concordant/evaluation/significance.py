@@ -17,6 +17,8 @@ from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["Comparison", "Paired", "against_best", "holm", "paired"]
 
+LARGEST = 1e150  # of values: spreads are made of squares
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -101,7 +103,7 @@ def paired(a: ArrayLike, b: ArrayLike, *, n_flips: int = 10_000, seed: int = 0) 
     first, second = check_values(a, "a"), check_values(b, "b")
     check_lengths("a", len(first), b=second)
     check_counts(n_flips=n_flips)
-    gaps = first - second
+    gaps = gaps_between(first, second)
     flipped = sign_flips(np.nan_to_num(gaps)[:, None], n_flips, seed)  # 0 has no sign: it is left out
     return from_gaps(gaps, float(flipped[0]))
 
@@ -112,14 +114,22 @@ def from_gaps(gaps: FloatArray, permutation: float) -> Paired:
     return Paired(mean_of(known), len(known), t_test(known), permutation)
 
 
+def gaps_between(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Give the differences, NaN where one is; those too small to be squared are 0."""
+    gaps = first - second
+    return np.where(np.abs(gaps) < 1.0 / LARGEST, 0.0, gaps)
+
+
 def check_values(values: ArrayLike, name: str) -> FloatArray:
-    """Give one number per query, finite or NaN."""
+    """Give one number per query, NaN or small enough to be squared; those too small for that are 0."""
     column = check_column(values, name)
     infinite = np.isinf(column)
     if infinite.any():
         row, count = int(np.argmax(infinite)), int(infinite.sum())
         raise NonFiniteError(name, float(column[row]), f"query {row}", count, "values are finite or NaN.")
-    return column
+    if (np.abs(column) > LARGEST).any():
+        raise ParameterError(name, float(np.nanmax(np.abs(column))), f"{LARGEST:g} at most, in size")
+    return np.where(np.abs(column) < 1.0 / LARGEST, 0.0, column)
 
 
 def t_test(differences: FloatArray) -> float:
