@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-demo  ## set up, then train and judge rankers on a sear
 	$(BIN)/concordant demo
 
 test: $(VENV)/.installed-test  ## set up, then run every test and doctest
-	$(BIN)/python -m pytest -n auto --ignore=tests/browser $(TESTS)
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/browser $(TESTS)
 
 test-browser: $(VENV)/.installed-test  ## look at reports in a real browser; skipped where chromium or its driver is absent
 	$(BIN)/python -m pytest -p no:randomly tests/browser
