@@ -558,12 +558,19 @@ def test_models_of_other_libraries_are_fitted_again_too(toy):
     assert again.sizes_.tolist() == sizes.tolist()
 
 
-def test_a_pipeline_is_fitted_again_too(toy):
-    pipe = make_pipeline(StandardScaler(), cc.LinearRanker("ndcg@5"))
+def test_a_pipeline_is_fitted_again_too(toy, tmp_path):
+    pipe = make_pipeline(StandardScaler(), cc.LinearRanker("ndcg@5", checkpoint=tmp_path))
     with sklearn.config_context(enable_metadata_routing=True):
         pipe.fit(toy.X, toy.y, qid=toy.qid)
     told = cc.report(pipe, toy.X, toy.y, qid=toy.qid, learning_curve=(toy.X, toy.y, toy.qid))
+    assert told.learning.curves[0].x == (4.0, 8.0, 15.0, 30.0, 60.0)
     assert told.learning.curves[0].y[-1] == pytest.approx(told.metrics[0].model.value)
+
+
+@pytest.mark.parametrize("n_grades", [9, 10, 11])
+def test_ten_grades_are_counted_and_more_are_mentioned(n_grades):
+    page = cc.report(np.zeros(n_grades), None, np.arange(n_grades)).to_html()
+    assert ("and higher ones" in page) == (n_grades > 10)
 
 
 def test_a_history_that_is_handed_over_is_drawn(toy, rows):

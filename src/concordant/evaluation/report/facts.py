@@ -188,8 +188,8 @@ def fitted_to(model: Any, rows: Rows, chosen: IntArray) -> Any:
     from sklearn.utils import _safe_indexing
 
     fresh, part = clone(model), rows._replace(X=None).take(chosen)
-    if "checkpoint" in fresh.get_params():
-        fresh.set_params(checkpoint=None)  # that folder is the model's own
+    folders = [name for name in fresh.get_params() if name.split("__")[-1] == "checkpoint"]
+    fresh.set_params(**dict.fromkeys(folders))  # which are the model's own
     with warnings.catch_warnings(), config_context(enable_metadata_routing=True):  # pipelines hand qid on
         warnings.simplefilter("ignore")  # what there was to say of this model was said when it was fitted
         # Frames keep their names.

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["conventions_section", "judged_section", "metrics_section", "summary"]
 
 BRIEF = {
-    "proven": "leads to the best order",
-    "conditional": "to the best order, under a condition",
-    "refuted": "to a wrong order, on some labels",
+    "proven": "with enough data, the best order",
+    "conditional": "the best order, under a condition",
+    "refuted": "a wrong order, on some labels",
     "open": "nobody knows where it leads",
 }
 
@@ -94,7 +94,7 @@ def judged_section(report: Report) -> Section:
             f"{one.n_queries:,}, of {one.shortest:,} to {one.longest:,} rows (median {one.median:g})",
         ),
         ("Features", "not given" if one.n_features is None else f"{one.n_features:,}"),
-        ("Rows by grade", grades + (" and higher ones" if len(one.grades) >= 10 else "")),
+        ("Rows by grade", grades + (" and higher ones" if sum(count for _, count in one.grades) < one.n_rows else "")),
         ("Data", one.fingerprint),
         ("Date", one.date),
         ("Library", f"concordant {one.version}"),

@@ -32,7 +32,7 @@ __all__ = [
 
 N_BINS = 20
 MOST_BARS = 400  # more cannot be told apart on a screen
-SAME = 1e-12  # values of one query that differ by less are a tie
+SAME = 1e-9  # values of one query that differ by no more are a tie, as for `compare`
 
 
 @dataclass(frozen=True, eq=False)
