@@ -217,11 +217,6 @@ class Booster(ABC):
         model = self.planted(few, data, watch, model if known else None)
         return model, self.written(model)
 
-    def finished(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> Any:
-        """Give the trees that were written at the end."""
-        del trees, data, watch
-        return self.read(segment.contents)
-
     def written(self, model: Any) -> bytes:
         """Give a model in the library's own format."""
         raise NotImplementedError

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -145,18 +146,25 @@ class CatBoost(Booster):
         if segment.start is not None:
             wanted = "None with warm_start of booster='catboost', whose snapshots are of whole fits"
             raise ParameterError("checkpoint", str(segment.folder), wanted)
+        last = segment.begun + segment.rounds
         with snapshot(segment) as file:
-            rounds = segment.begun + segment.rounds
             own = SNAPSHOTS | {"train_dir": str(file.parent)}
-            few = replace(trees, n_estimators=rounds, params={**trees.params, **own})
-            model = self.planted(few, data, watch)
+            watch.pause = last  # n_estimators must be the fit's: other parameters follow from it
+            model = self.planted(replace(trees, params={**trees.params, **own}), data, watch)
             forget_place(model)
-            return model, file.read_bytes() if file.exists() else b""
+            if last == trees.n_estimators or watch.stopped_by != "limit":
+                return model, self.written(model)
+            return model, file.read_bytes()
 
-    def finished(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> Any:
-        """Give the trees of the last snapshot."""
-        done, nobody = len(watch.history), Watch(watch.evaluate, watch.patience)
-        return self.segment(trees, data, nobody, replace(segment, begun=done, rounds=0))[0]
+    def written(self, model: Any) -> bytes:
+        """In its own format."""
+        with TemporaryDirectory() as place:
+            model.save_model(f"{place}/model")
+            return Path(place, "model").read_bytes()
+
+    def read(self, contents: bytes) -> Any:
+        """Read its own format."""
+        return self.library().CatBoost().load_model(blob=contents)
 
     def grow(self, trees: Trees, data: Data, watch: Watch, start: Any = None) -> Any:
         """Through `CatBoost.fit`; the scores of held-out rows come as to a metric of one's own."""

@@ -99,7 +99,7 @@ def grown(booster: Booster, trees: Trees, data: Data, watch: Watch, start: Any, 
         about = {"rounds": done, "stopped_by": watch.stopped_by, "ended": ended}
         about |= {"history": watch.history, "losses": [*watch.losses.items()]}
         file.write(about, {"contents": np.frombuffer(contents, dtype=np.uint8)})
-    return booster.finished(trees, data, watch, Segment(start, contents, done, 0, folder))
+    return booster.read(contents)
 
 
 def restored(file: Snapshot, watch: Watch) -> tuple[bytes, int, bool]:

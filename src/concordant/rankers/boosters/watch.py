@@ -59,6 +59,8 @@ class Watch:
         Scores of the training rows after the last round, where the library gives them.
     stopped_by
         "limit", "early_stopping", "no_split", "callback" or "interrupt".
+    pause
+        Trees at which the library is to stop for now; None: nowhere.
     failure
         What a callback raised, for the caller of the library to raise: not all of them let it through.
     """
@@ -72,6 +74,7 @@ class Watch:
     losses: dict[int, float] = field(default_factory=dict)
     trained: FloatArray | None = None
     stopped_by: str = "limit"
+    pause: int | None = None
     interrupted: bool = False
     latest: float | None = None
     failure: Exception | None = None
@@ -128,7 +131,7 @@ class Watch:
             self.stopped_by = "early_stopping"
         elif not (grown or self.random):
             self.stopped_by = "no_split"
-        return self.stopped_by != "limit"
+        return self.stopped_by != "limit" or n_trees == self.pause
 
 
 @contextmanager
