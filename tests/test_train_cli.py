@@ -181,6 +181,13 @@ def test_a_result_that_differs_is_exit_1(run):
     assert "different" in shown.stdout
 
 
+@pytest.mark.parametrize("text", ["{}", '{"results": 3}', '{"results": [{}]}', "[]"])
+def test_metrics_that_no_run_wrote_are_refused_before_training(run, text, monkeypatch):
+    monkeypatch.setattr("concordant.cli.train_fit.train_run", None)
+    (run / "metrics.json").write_text(text)
+    assert "not what a run writes" in refusal("rerun", run)
+
+
 def test_another_model_is_exit_1_and_other_versions_are_named(run):
     facts = json.loads((run / "run.json").read_text())
     facts["model"]["digest"] = "0" * 64
@@ -232,6 +239,42 @@ def test_folders_are_never_overwritten_unasked(home, run, tmp_path):
     answer("train", home / "train.txt", "-m", "ap", "-o", run, "--overwrite")
     assert set(contents(run)) == {*FILES, "notes.txt"}
     assert cc.load(run / "model.concordant").metric == "ap"
+
+
+def test_a_configuration_that_a_user_wrote_makes_no_run(home, tmp_path):
+    (tmp_path / "config.toml").write_text('# my notes\n[model]\nkind = "linear"\n')
+    for more in ([], ["--overwrite"]):
+        words = refusal(
+            "train", home / "train.txt", "--config", tmp_path / "config.toml", "-o", tmp_path, *more
+        )
+        assert "not a run directory" in words
+    assert contents(tmp_path).keys() == {"config.toml"}
+    assert (tmp_path / "config.toml").read_text().startswith("# my notes")
+
+
+def test_files_of_a_run_are_not_written_over(home, run):
+    before, data = contents(run), home / "train.txt"
+    for name in before:
+        assert "would overwrite" in refusal("rank", run, data, "-o", run / name)
+        assert "would overwrite" in refusal("evaluate", "--letor", data, "--model", run, "-o", run / name)
+        assert "would overwrite" in refusal("report", run, data, "-o", run / name)
+        assert "would overwrite" in refusal("export", run, "-f", "json", "-o", run / name)
+    assert contents(run) == before
+    assert call("rank", run, data, "-o", run / "scores.txt").exit_code == 0
+
+
+def test_a_run_that_another_process_finishes_meanwhile_is_kept(home, run, tmp_path, monkeypatch):
+    from concordant.cli import train_fit
+
+    read = train_fit.read_files
+
+    def slow(*given, **more):
+        shutil.copytree(run, tmp_path / "run")
+        return read(*given, **more)
+
+    monkeypatch.setattr(train_fit, "read_files", slow)
+    assert "this run is finished" in refusal("train", home / "train.txt", "-o", tmp_path / "run")
+    assert contents(tmp_path / "run") == contents(run)
 
 
 def test_damaged_facts_are_named_and_can_be_overwritten(home, run):

@@ -17,7 +17,7 @@ from concordant.exceptions import ParameterError, UnknownNameError
 if TYPE_CHECKING:
     from concordant import Metric
 
-__all__ = ["Config", "Sections", "differences", "merged", "read_config", "resolved"]
+__all__ = ["HEAD", "Config", "Sections", "differences", "merged", "read_config", "resolved"]
 
 Sections = dict[str, dict[str, Any]]
 COLUMNS = ("label", "qid", "docid", "features")

@@ -33,6 +33,7 @@ __all__ = [
     "columns_of",
     "is_model",
     "load_model",
+    "model_files",
     "read_for",
     "read_rows",
     "run_config",
@@ -202,6 +203,14 @@ def is_model(path: Path) -> bool:
         return True
     with path.open("rb") as stream:
         return stream.read(2) == b"PK"  # a zip
+
+
+def model_files(*paths: Path | None) -> list[Path]:
+    """Give the files that models and runs are made of: commands that read them write elsewhere."""
+    from concordant.cli.runs import OURS
+
+    given = [path for path in paths if path is not None]
+    return [one for path in given for one in ([path / name for name in OURS] if path.is_dir() else [path])]
 
 
 def load_model(path: Path) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from concordant.cli.data import model_files
 from concordant.cli.inputs import (
     AllQueries,
     LetorFile,
@@ -77,7 +78,7 @@ def evaluate(
 ) -> None:
     """What runs, scores or models are worth: metrics over all queries, under stated conventions."""
     if output is not None:
-        check_target(output, qrels, *(run or ()), letor, *(scores or ()))
+        check_target(output, qrels, *(run or ()), letor, *(scores or ()), *model_files(*(model or ())))
     metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
     with working("Reading", quiet=quiet):
         if model:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.cli.data import ModelPath, load_model, read_rows
+from concordant.cli.data import ModelPath, load_model, model_files, read_rows
 from concordant.cli.output import AsJson, Quiet, check_target, examples, note, plural, print_json, working
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def export(
     import concordant as cc
     from concordant.cli.compare_options import names_in
 
-    check_target(output, golden, model if model.is_file() else None)
+    check_target(output, golden, *model_files(model))
     with working("Reading", quiet=quiet):
         fitted = load_model(model)
         rows, notes = golden_rows(fitted, golden)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from concordant.cli.data import model_files
 from concordant.cli.inputs import (
     AllQueries,
     LetorFile,
@@ -175,7 +176,7 @@ def compare_models(
     """Whether rankings differ: paired tests over queries, intervals, effect sizes, and what went unseen."""
     files = [*(run or ()), *(scores or ()), *(model or ())]
     if per_query is not None:
-        check_written(per_query, [qrels, letor, *files, *(values or ())])
+        check_written(per_query, [qrels, letor, *model_files(*files), *(values or ())])
     settings: dict[str, Any] = {
         "baseline": named_baseline(baseline, files),
         "level": level,

@@ -15,6 +15,7 @@ from concordant.cli.data import (
     ModelPath,
     QidColumn,
     load_model,
+    model_files,
     read_for,
 )
 from concordant.cli.output import (
@@ -71,7 +72,7 @@ def rank(
     """Rank the rows of a file: one score a line, in the order of the rows, or a TREC run."""
     refuse_without(trec, tag=tag, depth=depth)
     if output is not None:
-        check_target(output, data, model if model.is_file() else None)
+        check_target(output, data, *model_files(model))
     with working("Reading", quiet=quiet):
         fitted = load_model(model)
         rows = read_for(model, fitted, data, Columns.of(None, qid, docid, features), labelled=False)

@@ -18,6 +18,7 @@ from concordant.cli.data import (
     columns_of,
     is_model,
     load_model,
+    model_files,
     read_for,
     read_rows,
     run_config,
@@ -126,7 +127,7 @@ def report(
     from concordant.evaluation.plots import need_plotly
 
     need_plotly()
-    check_target(output, data, baseline, learning_curve, model if model.is_file() else None)
+    check_target(output, data, learning_curve, *model_files(model, baseline))
     check_suffix(output)
     given = Columns.of(label, qid, docid, features)
     with working("Reading", quiet=quiet):

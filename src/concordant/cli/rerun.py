@@ -27,6 +27,7 @@ EXAMPLES = examples(
     "concordant rerun runs/linear -o runs/again --json",
     "concordant rerun runs/path --best",
 )
+NAMES = ("ranking", "metric", "convention")  # of a value
 DIFFERENT = 1  # the exit status where the result is another one
 
 
@@ -108,11 +109,11 @@ def check_data(old: RunFolder, config: Config) -> None:
 
 def again(old: RunFolder, config: Config, new: RunFolder, *, quiet: bool) -> dict[str, Any]:
     """Train again, and give what is the same and what is not."""
-    from concordant.cli.runs import METRICS, read_json
+    from concordant.cli.runs import METRICS
     from concordant.cli.train_fit import train_run
     from concordant.cli.tune_fit import tune_run
 
-    before, facts = read_json(old.path / METRICS), old.facts()
+    before, facts = values_of(old.path / METRICS), old.facts()
     kept = facts.get("checkpoint", True)  # of trees the file says whether they were grown in parts
     if config.tune is None:
         done = train_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet)
@@ -149,15 +150,24 @@ def same_search(old: RunFolder, new: RunFolder) -> dict[str, Any]:
     return {"same": before == now, "before": len(before), "now": len(now)}
 
 
-def compared(before: dict[str, Any], done: Trained) -> list[dict[str, Any]]:
+def values_of(path: Path) -> dict[tuple[str, ...], float | None]:
+    """Give the values that a run wrote down; a file that has none is refused."""
+    from concordant.cli.runs import read_json
+
+    try:
+        return {tuple(one[key] for key in NAMES): one["value"] for one in read_json(path)["results"]}
+    except (KeyError, TypeError) as error:
+        hint = "train again, with --overwrite."
+        raise ConcordantError(f"{path}: this is not what a run writes.\nHint: {hint}") from error
+
+
+def compared(before: Mapping[tuple[str, ...], float | None], done: Trained) -> list[dict[str, Any]]:
     """Give each metric then and now; equal means to the last bit."""
-    keys = ("ranking", "metric", "convention")
-    known = {tuple(one[key] for key in keys): one["value"] for one in before["results"]}
     rows = []
     for one in done.metrics()["results"]:
-        name = tuple(one[key] for key in keys)
-        then, now = known.get(name), one["value"] if one["value"] == one["value"] else None
-        rows.append({**dict(zip(keys, name, strict=True)), "before": then, "now": now, "same": then == now})
+        name = tuple(one[key] for key in NAMES)
+        then, now = before.get(name), one["value"] if one["value"] == one["value"] else None
+        rows.append({**dict(zip(NAMES, name, strict=True)), "before": then, "now": now, "same": then == now})
     return rows
 
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from concordant.cli.config import Config, differences, read_config, resolved
+from concordant.cli.config import HEAD, Config, differences, read_config, resolved
 from concordant.cli.data import CONFIG, MODEL
 from concordant.cli.output import without_nan
 from concordant.cli.train_kinds import packages_of
@@ -70,8 +70,8 @@ class RunFolder:
         names = {one.name for one in self.path.iterdir() if not is_remnant(one)}
         if not names:
             return "new"
-        if CONFIG not in names:
-            return "other"
+        if CONFIG not in names or not (self.path / CONFIG).read_bytes().startswith(HEAD.encode()):
+            return "other"  # or it has a configuration that a user wrote
         try:
             return "finished" if self.facts().get("finished") else "interrupted"
         except ConcordantError:  # damaged facts say nothing: they are read again where they matter

@@ -72,6 +72,7 @@ def train_run(
     config.ranker()  # refuses wrong parameters before any work
     rows, prints = read_files(config, quiet=quiet)
     with working_in(folder, quiet=quiet):
+        folder.admit(overwrite=overwrite)  # while files were read, another may have finished it
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)

@@ -45,6 +45,9 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
     rows, prints = read_files(config, quiet=quiet)
     refuse_folds(tune, rows["train"].n_queries)
     with working_in(folder, quiet=quiet):
+        folder.admit(
+            overwrite=overwrite or extends(config, folder)
+        )  # while files were read, another may have finished it
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
