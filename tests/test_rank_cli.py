@@ -188,6 +188,8 @@ def test_a_report_is_that_of_the_library(home, page):
     assert told["metrics"] == expected["metrics"]
     assert told["certificate"] == expected["certificate"]
     assert told["judged"]["model"] == "linear (LinearRanker)"
+    count = [int(one.removeprefix("feature ")) for one in told["weights"]["names"]]
+    assert sorted(count) == list(range(1, rows.X.shape[1] + 1)), "as LETOR text counts them"
     assert page.read_text().lower().startswith("<!doctype html>")
 
 

@@ -23,7 +23,7 @@ from concordant.evaluation.report.facts import fitted_to
 from concordant.evaluation.report.rows import calibration, with_missed
 from concordant.evaluation.report.scored import Scored, Trust, thinned
 from concordant.evaluation.report.words import FIELDS, READS, convention_words
-from concordant.exceptions import EmptyDataError, LabelError, LengthMismatchError, ParameterError
+from concordant.exceptions import EmptyDataError, LabelError, LengthMismatchError, ParameterError, ShapeError
 from concordant.metrics.convention import ALLOWED
 from concordant.rankers.folds import Rows
 
@@ -565,6 +565,18 @@ def test_a_pipeline_is_fitted_again_too(toy, tmp_path):
     told = cc.report(pipe, toy.X, toy.y, qid=toy.qid, learning_curve=(toy.X, toy.y, toy.qid))
     assert told.learning.curves[0].x == (4.0, 8.0, 15.0, 30.0, 60.0)
     assert told.learning.curves[0].y[-1] == pytest.approx(told.metrics[0].model.value)
+
+
+def test_features_are_called_as_the_caller_does(toy):
+    model = cc.LinearRanker("ndcg@5").fit(toy.X, toy.y, qid=toy.qid)
+    names = [f"<f{number}>" for number in range(1, toy.X.shape[1] + 1)]
+    plain, told = (
+        cc.report(model, toy.X, toy.y, qid=toy.qid, features=one).weights.names for one in (None, names)
+    )
+    assert [names[int(one.removeprefix("feature "))] for one in plain] == list(told)
+    for wrong in (names[1:], "f", []):
+        with pytest.raises(ShapeError, match="one name for each"):
+            cc.report(model, toy.X, toy.y, qid=toy.qid, features=wrong)
 
 
 @pytest.mark.parametrize("n_grades", [9, 10, 11])

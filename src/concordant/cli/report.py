@@ -219,12 +219,20 @@ def reported(first: Subject, other: Subject | None, asked: Mapping[str, Any]) ->
         rows.y,
         qid=rows.qid,
         docid=rows.docid,
+        features=None if model is None else names_of(model),
         baseline=None if other is None else other.scores,
         name=named(first),
         baseline_name=None if other is None else named(other),
         fingerprint=f"{rows.path.name}, SHA-256 {fingerprint(rows.path)['sha256']}",
         **asked,
     )
+
+
+def names_of(model: Any) -> list[str] | None:
+    """Give the features as files call them: LETOR text counts from 1; None: the model knows their names."""
+    if getattr(model, "feature_names_in_", None) is not None:
+        return None
+    return [f"feature {number}" for number in range(1, model.n_features_in_ + 1)]
 
 
 def named(one: Subject) -> str:

@@ -29,7 +29,7 @@ from concordant.evaluation.report.scored import (
 )
 from concordant.evaluation.report.weights import feature_weights
 from concordant.evaluation.report.words import convention_words, order_of_ties
-from concordant.exceptions import LabelError, ParameterError
+from concordant.exceptions import LabelError, ParameterError, ShapeError
 from concordant.metrics.convention import Convention
 from concordant.metrics.explain import explain
 from concordant.metrics.metric import Metric
@@ -61,6 +61,7 @@ class Given:
     fingerprint: str = ""
     date: str = ""
     noticed: Sequence[str] = ()
+    features: Sequence[str] | None = None
 
 
 def report(
@@ -70,6 +71,7 @@ def report(
     *,
     qid: ArrayLike = None,
     docid: ArrayLike = None,
+    features: Sequence[str] | None = None,
     baseline: Any = None,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     convention: str | Convention | None = None,
@@ -99,6 +101,8 @@ def report(
         Query ids in any order, or a `Queries`; None: all rows are one query.
     docid
         Document ids, shown in rankings, and read by the tie rule `id_descending`.
+    features
+        Names of the columns of X; None: those that the model was fitted with, else numbers from 0 on.
     baseline
         A fitted model, or one score per row; None: all scores are equal, so that the tie rule of the
         convention decides (by default the mean over all orders, what chance would give).
@@ -149,6 +153,7 @@ def report(
         learning_curve,
         str(fingerprint),
         str(date),
+        features=checked_names(features, X),
     )
     return assembled(first, against, chosen, given, checked_trust(confidence, n_boot, seed))
 
@@ -159,6 +164,17 @@ def graded(y: ArrayLike) -> Any:
         hint = "metric.per_query and evaluation.paired read the other kinds."
         raise LabelError(f"a report needs one grade per row, and y is {type(y).__name__}", hint)
     return check_grades(y.values if isinstance(y, Grades) else y)
+
+
+def checked_names(given: Sequence[str] | None, X: Any) -> list[str] | None:
+    """Refuse names that are not one for each column."""
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else [str(name) for name in given]
+    n_features = 0 if X is None else np.shape(X)[1]
+    if len(names) != n_features:
+        raise ShapeError("features", (len(names),), f"one name for each of {n_features} columns of X")
+    return names
 
 
 def named(given: Any, otherwise: str) -> str:
@@ -208,7 +224,7 @@ def assembled(
         learning=learning(given.model, given.validation_history, refits),
         calibration=calibration(model, trust.confidence),
         certificate=certified(given.model),
-        weights=feature_weights(given.model, given.X, model, headline, trust.seed),
+        weights=feature_weights(given.model, given.X, model, headline, trust.seed, given.features),
         worst=worst(found[0], model, baseline if same_rows else None),
         counts=counts(model, found[0].mean.n_skipped, given.noticed),
         confidence=trust.confidence,

@@ -85,6 +85,7 @@ def judged_section(report: Report) -> Section:
     """Say what was judged."""
     one = report.judged
     grades = ", ".join(f"{grade:g}: {count:,}" for grade, count in one.grades)
+    counted = sum(count for _, count in one.grades)
     facts = [
         ("Model", one.model),
         ("Baseline", one.baseline),
@@ -94,7 +95,7 @@ def judged_section(report: Report) -> Section:
             f"{one.n_queries:,}, of {one.shortest:,} to {one.longest:,} rows (median {one.median:g})",
         ),
         ("Features", "not given" if one.n_features is None else f"{one.n_features:,}"),
-        ("Rows by grade", grades + (" and higher ones" if sum(count for _, count in one.grades) < one.n_rows else "")),
+        ("Rows by grade", grades + (" and higher ones" if counted < one.n_rows else "")),
         ("Data", one.fingerprint),
         ("Date", one.date),
         ("Library", f"concordant {one.version}"),

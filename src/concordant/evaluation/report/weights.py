@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,17 +27,21 @@ PAIRS = "The model weighs features of pairs of rows, not of single rows: see its
 SPARSE = "The model does not say what its features count for; sparse features are not tried one by one."
 
 
-def feature_weights(model: Any, X: Any, judged: Scored, metric: Metric, seed: int) -> Weights:
+def feature_weights(
+    model: Any, X: Any, judged: Scored, metric: Metric, seed: int, given: Sequence[str] | None = None
+) -> Weights:
     """Give the 20 features that count most, or say why nothing is known.
 
     Of a linear model: the weight times the spread of the feature within these queries, which is how far the
     score moves as the feature moves by its spread. Of trees: shares in the gains of the splits. Of others:
-    what the metric loses where a feature is shuffled within queries.
+    what the metric loses where a feature is shuffled within queries. `given`: what the caller calls them.
     """
     if not is_model(model):
         return Weights("none", (), (), 0, ONLY_SCORES)
     ranker, features, names = opened(model, X)
     n_features = int(np.shape(features)[1])
+    if given is not None and len(given) == n_features:  # steps of a pipeline may make other features
+        names = list(given)
     kind, values = told_by(ranker, n_features)
     if not kind:
         kind, values = "drops", shuffled_drops(ranker, features, judged, metric, seed)
