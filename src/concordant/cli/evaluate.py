@@ -10,6 +10,7 @@ import typer
 from concordant.cli.data import model_files
 from concordant.cli.inputs import (
     AllQueries,
+    Conventions,
     LetorFile,
     ModelFiles,
     QrelsFile,
@@ -53,17 +54,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    convention: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--convention",
-            "-c",
-            metavar="CONVENTION",
-            help="Preset such as trec_eval or lightgbm, or changed fields, 'trec_eval,gain=exp2'; repeat for "
-            "several. Default: concordant.",
-            show_default=False,
-        ),
-    ] = None,
+    convention: Conventions = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", metavar="", help="Show the value of every query.")
     ] = False,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AllQueries",
+    "Conventions",
     "LetorFile",
     "ModelFiles",
     "QrelsFile",
@@ -56,6 +57,17 @@ AllQueries = Annotated[
         metavar="",
         help="Count judged queries that are not in the run, as empty rankings.",
         rich_help_panel=TREC,
+    ),
+]
+Conventions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--convention",
+        "-c",
+        metavar="CONVENTION",
+        help="Preset such as trec_eval or lightgbm, or changed fields, 'trec_eval,gain=exp2'; repeat for "
+        "several. Default: concordant.",
+        show_default=False,
     ),
 ]
 LetorFile = Annotated[

@@ -11,6 +11,7 @@ import typer
 from concordant.cli.data import model_files
 from concordant.cli.inputs import (
     AllQueries,
+    Conventions,
     LetorFile,
     ModelFiles,
     QrelsFile,
@@ -93,16 +94,7 @@ def compare_models(
             show_default=False,
         ),
     ] = None,
-    convention: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--convention",
-            "-c",
-            metavar="CONVENTION",
-            help="Preset such as trec_eval, or changed fields; repeat for several. Default: concordant.",
-            show_default=False,
-        ),
-    ] = None,
+    convention: Conventions = None,
     baseline: Annotated[
         str | None,
         typer.Option(
