@@ -1,6 +1,8 @@
 """`concordant rank` and `report`: the scores of the library, row by row, as a TREC run, as a page."""
 
+import gzip
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -204,6 +206,21 @@ def test_a_run_knows_its_test_file_and_columns(home, page):
     )
     assert told["metrics"][0]["model"]["value"] == pytest.approx(expected, abs=1e-12)
     assert "no test file" in refusal("report", home / "pairs", "-o", page)
+
+
+def test_models_may_be_compressed_and_pipes_are_refused(home, page, tmp_path):
+    packed = tmp_path / "linear.concordant.gz"
+    packed.write_bytes(gzip.compress((home / "linear" / "model.concordant").read_bytes()))
+    told = answer("report", packed, home / "test.txt", "-o", page)
+    assert told["metrics"] == answer("report", home / "linear", home / "test.txt", "-o", page)["metrics"]
+    os.mkfifo(tmp_path / "pipe")
+    for given in ([tmp_path / "pipe", home / "test.txt"], [home / "linear", tmp_path / "pipe"]):
+        assert "read again" in refusal("report", *given, "-o", page)
+
+
+def test_golden_rows_are_read_by_the_columns_of_the_run(home, tmp_path):
+    told = answer("export", home / "named", "-o", tmp_path / "a.json", "--golden", home / "test.parquet")
+    assert told["n_golden"] == pq.read_table(home / "test.parquet").num_rows
 
 
 def test_baselines_are_models_or_scores(home, page, tmp_path):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from concordant.cli.output import written_as
 from concordant.exceptions import (
     ConcordantError,
     EmptyDataError,
@@ -103,7 +104,7 @@ def read_rows(path: Path, columns: Columns | None = None, *, labelled: bool = Tr
         Whether a table must have grades; else they are 0 where it has none.
     """
     columns = Columns() if columns is None else columns
-    if kind_of(path) in TABLES:
+    if written_as(path) in TABLES:
         return table_rows(path, columns, labelled=labelled)
     import concordant as cc
     from concordant.cli.data_rows import FileRows
@@ -117,17 +118,6 @@ def read_rows(path: Path, columns: Columns | None = None, *, labelled: bool = Tr
     except EmptyDataError as error:
         raise EmptyDataError(str(path)) from error
     return FileRows(rows.X, rows.y, rows.qid, rows.docid, path)
-
-
-def kind_of(path: Path) -> str:
-    """Give the suffix, that of a compression left out.
-
-    >>> kind_of(Path("train.csv.gz")), kind_of(Path("fold1/train.txt"))
-    ('.csv', '.txt')
-    """
-    from concordant.cli.output import written_as
-
-    return written_as(path)
 
 
 def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
@@ -177,14 +167,14 @@ def read_for(
     """
     columns = columns_of(source, path, Columns() if columns is None else columns)
     names = getattr(model, "feature_names_in_", None)
-    if kind_of(path) in TABLES and columns.features is None and names is not None:
+    if written_as(path) in TABLES and columns.features is None and names is not None:
         columns = replace(columns, features=tuple(map(str, names)))
     return read_rows(path, columns if labelled else replace(columns, label=None), labelled=labelled)
 
 
 def columns_of(source: Path, path: Path, columns: Columns) -> Columns:
     """Give what the columns of a table are called: as is said, else as in the run that a model is from."""
-    if kind_of(path) not in TABLES or not (source / CONFIG).is_file():
+    if written_as(path) not in TABLES or not (source / CONFIG).is_file():
         return columns
     own = {name: value for name, value in vars(run_config(source).columns).items() if name != "features"}
     return replace(columns, **{name: own[name] for name in own if getattr(columns, name) is None})
@@ -199,10 +189,11 @@ def run_config(folder: Path) -> Config:
 
 def is_model(path: Path) -> bool:
     """Whether this is a run directory or a model file; else it holds scores."""
-    if path.is_dir() or path.suffix == Path(MODEL).suffix:
+    from concordant.supervision.readers.text import _read_all
+
+    if path.is_dir() or written_as(path) == Path(MODEL).suffix:
         return True
-    with path.open("rb") as stream:
-        return stream.read(2) == b"PK"  # a zip
+    return _read_all(path).startswith(b"PK")  # a zip
 
 
 def model_files(*paths: Path | None) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.cli.data import ModelPath, load_model, model_files, read_rows
+from concordant.cli.data import ModelPath, load_model, model_files, read_for
 from concordant.cli.output import AsJson, Quiet, check_target, examples, note, plural, print_json, working
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def export(
     check_target(output, golden, *model_files(model))
     with working("Reading", quiet=quiet):
         fitted = load_model(model)
-        rows, notes = golden_rows(fitted, golden)
+        rows, notes = golden_rows(model, fitted, golden)
     with working("Writing", quiet=quiet):
         options = {"features": names_in(features), "name": name, "dtype": dtype, "golden": rows}
         done = cc.export(fitted, output, form, **options)
@@ -91,13 +91,13 @@ def export(
         note(f"{checked} scored as by the model, within {done.difference:.1e} of their size: {output}")
 
 
-def golden_rows(model: Any, path: Path | None) -> tuple[Any, list[str]]:
+def golden_rows(source: Path, model: Any, path: Path | None) -> tuple[Any, list[str]]:
     """Give the rows of a file as the model reads them, and what was filled in; None without a file."""
     if path is None:
         return None, []
     from concordant.cli.data_rows import features_for, padding
 
-    rows = read_rows(path, labelled=False)
+    rows = read_for(source, model, path, labelled=False)
     if not hasattr(model, "n_features_in_"):  # ratings, which are refused with them
         return rows, []
     return SimpleNamespace(X=features_for(model, rows), qid=rows.qid), padding(model, rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.cli.output import plural
+from concordant.cli.output import plural, written_as
 from concordant.exceptions import ConcordantError, MalformedLineError
 
 if TYPE_CHECKING:
@@ -216,22 +216,27 @@ def read_scored(path: Path, files: Sequence[Path]) -> Iterator[Ranking]:
     data = judged_rows(path)
     queries = cc.Queries.from_ids(data.qid)
     for name, file in zip(short_names(files), files, strict=True):
-        scores = read_scores(file)
-        if len(scores) != len(data.y):
-            problem = f"{len(scores):,} scores, but {path} has {len(data.y):,} rows"
-            raise MalformedLineError(file, len(scores), 0, problem, "write one score a line, row by row.")
-        yield Ranking(name, data.y, scores, queries, data.docid)
+        yield Ranking(name, data.y, scores_for(path, len(data.y), file), queries, data.docid)
 
 
 def judged_rows(path: Path) -> RankingData:
     """Give the rows of LETOR text, or of a table by its suffix."""
     import concordant as cc
-    from concordant.cli.data import TABLES, kind_of, read_rows
+    from concordant.cli.data import TABLES, read_rows
 
-    if kind_of(path) in TABLES:
+    if written_as(path) in TABLES:
         return read_rows(path)
     # The features are read and not used: sparse never refuses a set, however many columns it has.
     return cc.read_letor(path, sparse=True)
+
+
+def scores_for(path: Path, n_rows: int, file: Path) -> list[float]:
+    """Give the scores in a file, one for each row of another."""
+    scores = read_scores(file)
+    if len(scores) != n_rows:
+        problem = f"{plural(len(scores), 'score', 'scores')}, but {path} has {plural(n_rows, 'row', 'rows')}"
+        raise MalformedLineError(file, len(scores), 0, problem, "write one score a line, row by row.")
+    return scores
 
 
 def read_scores(path: Path) -> list[float]:

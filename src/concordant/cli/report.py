@@ -23,6 +23,7 @@ from concordant.cli.data import (
     read_rows,
     run_config,
 )
+from concordant.cli.inputs import scores_for
 from concordant.cli.output import (
     COMPILING,
     AsJson,
@@ -36,7 +37,7 @@ from concordant.cli.output import (
     show,
     working,
 )
-from concordant.exceptions import MalformedLineError, ParameterError
+from concordant.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -124,9 +125,12 @@ def report(
 
     It needs no network, and nothing beside it.
     """
+    from concordant.cli.train_fit import refuse_pipe
     from concordant.evaluation.plots import need_plotly
 
     need_plotly()
+    for path in filter(None, (model, data, baseline, learning_curve)):
+        refuse_pipe(path)
     check_target(output, data, learning_curve, *model_files(model, baseline))
     check_suffix(output)
     given = Columns.of(label, qid, docid, features)
@@ -167,17 +171,8 @@ def subject(path: Path, data: Path, columns: Columns) -> Subject:
         model = load_model(path)
         rows = read_for(path, model, data, columns)
         return Subject(path, model, scores_of(model, rows), rows)
-    from concordant.cli.inputs import read_scores
-
-    rows, scores = read_rows(data, columns), np.asarray(read_scores(path))
-    if len(scores) != len(rows.y):
-        problem = (
-            f"{plural(len(scores), 'score', 'scores')}, but {data} has {plural(len(rows.y), 'row', 'rows')}"
-        )
-        raise MalformedLineError(
-            path, len(scores), 0, problem, "give one score for each row, in the same order."
-        )
-    return Subject(path, None, scores, rows)
+    rows = read_rows(data, columns)
+    return Subject(path, None, np.asarray(scores_for(data, len(rows.y), path)), rows)
 
 
 def judged_file(model: Path, data: Path | None) -> Path:
