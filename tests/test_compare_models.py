@@ -37,6 +37,7 @@ from concordant.exceptions import (
 ROOT = Path(__file__).resolve().parents[1]
 EIGHTHS = st.integers(-8, 8).map(lambda number: number / 8)
 QUICK = {"n_flips": 500, "n_boot": 500}
+FLAGS = ("wilcoxon", "greater_is_better")
 
 
 def ndcg_like(rng, n, k):
@@ -352,11 +353,55 @@ def test_huge_and_tiny_values_have_an_answer(size):
         ),
         *(({"a": [1.0], "b": [1.0]}, {name: 0}, ParameterError) for name in ("n_flips", "n_boot")),
         *(({"a": [1.0], "b": [1.0]}, {"tie": tie}, ParameterError) for tie in (-1.0, np.nan, "x")),
+        ([[1.0], [1.0]], {}, ParameterError),
+        ({1: [1.0], "1": [1.0], "c": [1.0]}, {}, ParameterError),
+        ({"a": [1.0], "b": [1.0]}, {"correction": ["holm"]}, UnknownNameError),
+        *(({"a": [1.0], "b": [1.0]}, {"seed": seed}, ParameterError) for seed in (-1, "x", True, 0.5)),
+        *(({"a": [1.0], "b": [1.0]}, {name: "no"}, ParameterError) for name in FLAGS),
+        *(({"a": [1.0], "b": [1.0]}, {name: 10**400}, ParameterError) for name in QUICK),
     ],
 )
 def test_bad_input_has_a_name(values, options, error):
     with pytest.raises(error):
         compare(values, **options)
+
+
+@pytest.mark.parametrize("names", [("reference", "n_rows"), (1, 2), ("self", "")])
+def test_rankers_may_have_any_name(names):
+    values = dict(zip(names, three().values(), strict=False))
+    result = compare(values, baseline=names[0], **QUICK)
+    usual = compare({"a": values[names[0]], "b": values[names[1]]}, baseline="a", **QUICK)
+    assert [replace(result.pairs[0], model="b", against="a", better=usual.pairs[0].better)] == [*usual.pairs]
+    assert (result.pairs[0].model, result.settings.baseline) == (str(names[1]), str(names[0]))
+
+
+def test_numbers_of_numpy_are_those_of_python():
+    given = {"level": np.float32(0.25), "confidence": np.float64(0.5), "power": np.float16(0.5)}
+    given |= {
+        "seed": np.int64(3),
+        "n_flips": np.int16(50),
+        "n_boot": np.uint8(50),
+        "wilcoxon": np.bool_(True),
+    }
+    result = compare(three(), **given)
+    assert result == compare(three(), **{name: value.item() for name, value in given.items()})
+    json.dumps(result.settings.__dict__)  # numpy's would raise
+
+
+@pytest.mark.parametrize("level", [1e-15, 1e-17, 1e-100, 1e-300, 5e-324])
+@pytest.mark.parametrize("n", [2, 6, 30, 1000])
+def test_levels_below_rounding_have_an_answer(level, n):
+    effect, number = detectable_effect(n, level, 0.8), queries_needed(0.5, level, 0.8)
+    assert math.isnan(effect) or effect > detectable_effect(n, 1e-12, 0.8)
+    assert number is None or number > queries_needed(0.5, 1e-12, 0.8)
+    if n == 1000 and level > 1e-200:  # near the normal distribution
+        normal = (-stats.norm.ppf(level / 2) + stats.norm.ppf(0.8)) / math.sqrt(n)
+        assert effect == pytest.approx(normal, rel=0.2)
+
+
+def test_differences_beyond_counting_have_an_answer():
+    assert queries_needed(1e-240, 0.05, 0.8) is None
+    assert only_pair([0.0, 0.0, 0.0], [1e100, -1e100, 1e-140]).queries_needed is None
 
 
 # --- simulation: what is promised about errors holds, and the check can fail

@@ -141,7 +141,19 @@ def test_bad_parameters_have_a_name():
         holm([0.5, np.nan])
     with pytest.raises(EmptyDataError):
         against_best({})
+    for seed in (-1, "x", True):
+        with pytest.raises(ParameterError, match="seed"):
+            paired([1.0], [0.0], seed=seed)
+    for level in ("x", 0.0, np.nan):
+        with pytest.raises(ParameterError, match="level"):
+            against_best({"a": [1.0], "b": [0.0]}, level=level)
+    with pytest.raises(ParameterError, match="values='list'"):
+        against_best([[1.0], [0.0]])
     assert issubclass(ParameterError, ConcordantError)
+
+
+def test_rankers_may_have_the_names_of_parameters():
+    assert against_best({"a": [1.0], "reference": [0.0], "n_rows": [2.0]})["n_rows"].best
 
 
 @given(

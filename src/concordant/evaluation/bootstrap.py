@@ -73,7 +73,7 @@ def quantile(statistics: FloatArray, confidence: float, freedom: int) -> FloatAr
     from scipy import special
 
     students: Any = special.stdtrit
-    usual = float(students(freedom, 0.5 + confidence / 2.0))
+    usual = -float(students(freedom, (1.0 - confidence) / 2.0))
     place = int(np.ceil(confidence * (len(statistics) + 1) - ROUNDING)) - 1
     if place >= len(statistics):
         return np.full(statistics.shape[1], usual)

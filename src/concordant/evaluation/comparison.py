@@ -20,9 +20,8 @@ from concordant.evaluation.comparison_result import (
 from concordant.evaluation.corrections import CORRECTIONS, max_t
 from concordant.evaluation.effects import detectable_effect, effect_interval, effect_size, queries_needed
 from concordant.evaluation.flips import sign_flips
-from concordant.evaluation.significance import Paired, check_values, from_gaps, gaps_between, mean_of
+from concordant.evaluation.significance import Paired, check_named, from_gaps, gaps_between, mean_of
 from concordant.exceptions import EmptyDataError, ParameterError, UnknownNameError
-from concordant.supervision.columns import check_lengths
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["compare"]
@@ -116,15 +115,17 @@ def compare(
         greater_is_better,
     )
     columns = check_models(values)
-    names = chosen_pairs(list(columns), baseline)
+    names = chosen_pairs(list(columns), settings.baseline)
     table = np.column_stack(list(columns.values()))
     differences = np.column_stack(
         [gaps_between(columns[model], columns[against]) for model, against in names]
     )
-    low, high = mean_intervals(np.hstack([table, differences]), confidence, n_boot, seed)
+    low, high = mean_intervals(
+        np.hstack([table, differences]), settings.confidence, settings.n_boot, settings.seed
+    )
     intervals = list(zip(low.tolist(), high.tolist(), strict=True))
     models = zip(columns.items(), intervals[: len(columns)], strict=True)
-    flipped = sign_flips(np.nan_to_num(differences), n_flips, seed).tolist()
+    flipped = sign_flips(np.nan_to_num(differences), settings.n_flips, settings.seed).tolist()
     tests = [from_gaps(gaps, p_value) for gaps, p_value in zip(differences.T, flipped, strict=True)]
     pairs = zip(names, differences.T, tests, intervals[len(columns) :], strict=True)
     told = [one_pair(*pair, settings) for pair in pairs]
@@ -132,7 +133,7 @@ def compare(
     return ModelComparison(
         models=tuple(model_mean(name, column, interval) for (name, column), interval in models),
         pairs=tuple(
-            PairComparison(**pair, adjusted=p_value, significant=p_value < level)
+            PairComparison(**pair, adjusted=p_value, significant=p_value < settings.level)
             for pair, p_value in zip(told, adjusted, strict=True)
         ),
         n_queries=len(table),
@@ -142,12 +143,10 @@ def compare(
 
 def check_models(values: Mapping[str, ArrayLike]) -> dict[str, FloatArray]:
     """Give one column for each of at least two rankers, all of one length, which is not 0."""
-    columns = {str(name): check_values(column, str(name)) for name, column in values.items()}
+    columns = check_named(values)
     if len(columns) < 2:
         raise ParameterError("values", list(columns), "the values of at least two rankers")
-    (first, column), *others = columns.items()
-    check_lengths(first, len(column), **dict(others))
-    if not len(column):
+    if not len(next(iter(columns.values()))):
         raise EmptyDataError("values")
     return columns
 

@@ -6,13 +6,17 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from concordant._numbers import as_double
 from concordant.evaluation.corrections import CORRECTIONS
+from concordant.evaluation.significance import check_draws, check_share
 from concordant.exceptions import ParameterError, UnknownNameError
-from concordant.supervision.synthetic.items import check_counts
 
 __all__ = ["ComparisonSettings", "Interval", "ModelComparison", "ModelMean", "PairComparison"]
 
 Interval = tuple[float, float]
+SHARES = "level", "confidence", "power"
 
 
 @dataclass(frozen=True)
@@ -105,15 +109,24 @@ class ComparisonSettings:
     greater_is_better: bool
 
     def __post_init__(self) -> None:
-        for name in ("level", "confidence", "power"):
-            share = getattr(self, name)
-            if not (isinstance(share, (int, float)) and 0.0 < share < 1.0):
-                raise ParameterError(name, share, "between 0 and 1, both left out")
-        if not (isinstance(self.tie, (int, float)) and 0.0 <= self.tie < math.inf):
+        if not 0.0 <= as_double(self.tie) < math.inf:
             raise ParameterError("tie", self.tie, "finite and >= 0")
-        if self.correction not in CORRECTIONS:
+        if not isinstance(self.correction, str) or self.correction not in CORRECTIONS:
             raise UnknownNameError("correction", self.correction, CORRECTIONS)
-        check_counts(n_flips=self.n_flips, n_boot=self.n_boot)
+        check_draws(self.seed, n_flips=self.n_flips, n_boot=self.n_boot)
+        for name in ("wilcoxon", "greater_is_better"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ParameterError(name, getattr(self, name), "True or False")
+        self.make_plain()
+
+    def make_plain(self) -> None:
+        """Keep numbers of numpy as those of Python, which can be written down, and the baseline as text."""
+        plain: dict[str, Any] = {name: check_share(getattr(self, name), name) for name in SHARES}
+        plain |= {name: int(getattr(self, name)) for name in ("n_flips", "n_boot", "seed")}
+        plain |= {name: bool(getattr(self, name)) for name in ("wilcoxon", "greater_is_better")}
+        plain |= {"tie": float(self.tie), "baseline": None if self.baseline is None else str(self.baseline)}
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, repr=False)

@@ -35,7 +35,8 @@ def effect_size(mean: float, spread: float, n: int) -> float:
 def effect_interval(t: float, n: int, confidence: float) -> tuple[float, float]:
     """Give an interval for mean / standard deviation: the noncentralities under which t is not extreme.
 
-    Exact for normal differences. `t` is the paired statistic of n queries; NaN where it is not finite.
+    Exact for normal differences. `t` is the paired statistic of n queries; NaN where it, or an end of the
+    interval, is not finite.
 
     References
     ----------
@@ -51,8 +52,10 @@ def effect_interval(t: float, n: int, confidence: float) -> tuple[float, float]:
 def noncentrality(freedom: int, t: float, share: float) -> float:
     """Give the noncentrality under which a statistic is below t with probability `share`."""
     step = 1.0 + abs(t) / math.sqrt(freedom)
-    while below(freedom, t - step, t) < share or below(freedom, t + step, t) > share:
+    while step < math.inf and (below(freedom, t - step, t) < share or below(freedom, t + step, t) > share):
         step *= 2.0
+    if step == math.inf:
+        return NOT_A_NUMBER
     return root(lambda shift: below(freedom, shift, t) - share, t - step, t + step)
 
 
@@ -66,11 +69,14 @@ def below(freedom: float, shift: float, t: float) -> float:
 
 
 def critical(freedom: float, level: float) -> float:
-    """Give the size of t that is exceeded with probability `level` where there is no difference."""
+    """Give the size of t that is exceeded with probability `level` where there is no difference.
+
+    By the lower tail: 1 - level / 2 is 1 for the smallest levels. Infinite where scipy has no number.
+    """
     from scipy import special
 
     students: Any = special.stdtrit
-    return float(students(freedom, 1.0 - level / 2.0))
+    return abs(float(students(freedom, level / 2.0)))
 
 
 def t_power(effect: float, n: float, level: float) -> float:
@@ -86,22 +92,25 @@ def t_power(effect: float, n: float, level: float) -> float:
 def detectable_effect(n: int, level: float, power: float) -> float:
     """Give mean / standard deviation of the difference that n queries show with probability `power`.
 
-    NaN for fewer than two queries; 0 where the level alone is as large as the power.
+    NaN for fewer than two queries, or where no double is large enough; 0 where the level alone is as large
+    as the power.
     """
     if n < 2:
         return NOT_A_NUMBER
     if power <= level:
         return 0.0
     most = 4.0 / math.sqrt(n)
-    while t_power(most, n, level) < power:
+    while most < math.inf and t_power(most, n, level) < power:
         most *= 2.0
+    if most == math.inf:
+        return NOT_A_NUMBER
     return root(lambda effect: t_power(effect, n, level) - power, 0.0, most)
 
 
 def queries_needed(effect: float, level: float, power: float) -> int | None:
     """Give the fewest queries that show a difference of this effect with probability `power`.
 
-    None where there is no difference, or none that is a number.
+    None where there is no difference, or none that is a number, or so small a one that no double counts them.
 
     >>> queries_needed(0.5, 0.05, 0.8)
     34
@@ -111,12 +120,13 @@ def queries_needed(effect: float, level: float, power: float) -> int | None:
     from scipy import special
 
     normal: Any = special.ndtri
-    usual = float(normal(1.0 - level / 2.0))
-    guess = ((usual + float(normal(power))) / effect) ** 2 + usual**2 / 2.0
+    usual = -float(normal(level / 2.0))
+    ratio = (usual + float(normal(power))) / effect
+    guess = ratio * ratio + usual * usual / 2.0  # a power would raise where this is infinite
     if guess > MANY:
-        return math.ceil(guess)
+        return math.ceil(guess) if guess < math.inf else None
     few, many = 1, 2
-    while t_power(abs(effect), many, level) < power:
+    while many < 4.0 * MANY and t_power(abs(effect), many, level) < power:
         few, many = many, 2 * many
     while many - few > 1:
         middle = (few + many) // 2

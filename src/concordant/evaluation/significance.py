@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from concordant._numbers import as_double, is_whole
 from concordant.evaluation.flips import sign_flips
 from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError
 from concordant.supervision.columns import check_column, check_lengths
-from concordant.supervision.synthetic.items import check_counts
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["Comparison", "Paired", "against_best", "holm", "paired"]
@@ -102,10 +103,43 @@ def paired(a: ArrayLike, b: ArrayLike, *, n_flips: int = 10_000, seed: int = 0) 
     """
     first, second = check_values(a, "a"), check_values(b, "b")
     check_lengths("a", len(first), b=second)
-    check_counts(n_flips=n_flips)
+    check_draws(seed, n_flips=n_flips)
     gaps = gaps_between(first, second)
     flipped = sign_flips(np.nan_to_num(gaps)[:, None], n_flips, seed)  # 0 has no sign: it is left out
     return from_gaps(gaps, float(flipped[0]))
+
+
+def check_draws(seed: object, **counts: object) -> None:
+    """Refuse numbers of draws below 1 or beyond all use, and what seeds no generator."""
+    for name, count in counts.items():
+        if not is_whole(count, 1):
+            raise ParameterError(name, count, "a whole number >= 1, below 2^31")
+    if isinstance(seed, bool) or not (isinstance(seed, Integral) and int(seed) >= 0):
+        raise ParameterError("seed", seed, "a whole number >= 0")
+
+
+def check_share(value: object, name: str) -> float:
+    """Give a level, a confidence or a power as a plain number."""
+    share = as_double(value)
+    if not 0.0 < share < 1.0:
+        raise ParameterError(name, value, "between 0 and 1, both left out")
+    return share
+
+
+def check_named(values: object) -> dict[str, FloatArray]:
+    """Give one column for each ranker by its name as text, all of one length."""
+    if not isinstance(values, Mapping):
+        wanted = "a mapping: the name of each ranker -> its value on each query"
+        raise ParameterError("values", type(values).__name__, wanted)
+    columns: dict[str, FloatArray] = {}
+    for given, column in values.items():
+        name = str(given)
+        if name in columns:
+            raise ParameterError("values", list(values), f"of different names, but two read {name!r}")
+        columns[name] = check_values(column, name)
+        first = next(iter(columns))
+        check_lengths(first, len(columns[first]), **{name: columns[name]})
+    return columns
 
 
 def from_gaps(gaps: FloatArray, permutation: float) -> Paired:
@@ -201,9 +235,10 @@ def against_best(
     >>> [name for name, one in told.items() if one.best], told["bad"].significant, told["same"].significant
     (['good'], True, False)
     """
-    if not values:
+    columns = check_named(values)
+    if not columns:
         raise EmptyDataError("values")
-    columns = {name: check_column(column, name) for name, column in values.items()}
+    limit = check_share(level, "level")
     means = {name: mean_of(column) for name, column in columns.items()}
     best = max(means, key=lambda name: -np.inf if np.isnan(means[name]) else means[name])
     options = {"n_flips": n_flips, "seed": seed}
@@ -216,7 +251,7 @@ def against_best(
             best=name == best,
             test=tests.get(name),
             adjusted=adjusted.get(name, 1.0),
-            significant=adjusted.get(name, 1.0) < level and tests[name].difference > 0.0,
+            significant=adjusted.get(name, 1.0) < limit and tests[name].difference > 0.0,
         )
         for name, mean in means.items()
     }

@@ -138,7 +138,7 @@ def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
     if array.dtype.kind == "O":
         ids = array.tolist()
         for row, value in enumerate(ids):
-            if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+            if not isinstance(value, (str, bytes)) and isinstance(value, Iterable):  # slow: text is usual
                 seen = f"{name} is {repr(value)[:40]} at row {row}, neither numbers nor text"
                 raise LabelError(seen, "give each row one number or text as its id.")
             if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:  # noqa: PLR0124
@@ -199,7 +199,7 @@ def no_id(name: str, row: int) -> LabelError:
     return LabelError(f"{name} has no id at row {row}", "give every row an id, or drop it.")
 
 
-def check_lengths(reference: str, n_rows: int, **columns: Sized | None) -> None:
+def check_lengths(reference: str, n_rows: int, /, **columns: Sized | None) -> None:
     """Refuse columns that do not have one entry per row."""
     for name, column in columns.items():
         if column is None:
