@@ -223,6 +223,50 @@ def test_golden_rows_are_read_by_the_columns_of_the_run(home, tmp_path):
     assert told["n_golden"] == pq.read_table(home / "test.parquet").num_rows
 
 
+@pytest.fixture
+def own_names(home, tmp_path):
+    """The test rows as a table whose columns have other names, one of them text; and scores."""
+    table = pq.read_table(home / "test.parquet")
+    names = ["judgement" if name == "grade" else name for name in table.column_names]
+    titled = table.rename_columns(names).append_column("title", pa.array(["x"] * len(table)))
+    pq.write_table(titled, tmp_path / "own.parquet")
+    answer("rank", home / "named", home / "test.parquet", "-o", tmp_path / "scores.txt")
+    return tmp_path / "own.parquet", tmp_path / "scores.txt"
+
+
+def test_scores_are_judged_by_tables_of_any_names(home, own_names):
+    table, scores = own_names
+    columns = ["--label", "judgement", "--qid", "query"]
+    given = ["--letor", table, "--scores", scores, *columns]
+    plain = ["--letor", home / "test.txt", "--scores", scores]
+    values = [
+        [one["value"] for one in answer("evaluate", *one, "-m", "ndcg@5", "-m", "ap")["results"]]
+        for one in (given, plain)
+    ]
+    assert values[0] == pytest.approx(values[1])
+    assert answer("explain", "ndcg@5", *given)[0]["rows"][0]["value"] == pytest.approx(values[0][0])
+    both = answer("compare-models", *given, "--model", home / "named", "-m", "ap")
+    assert both["comparisons"][0]["models"][1]["mean"] == pytest.approx(values[0][1])
+
+
+def test_columns_that_nobody_named_are_asked_for(own_names, tmp_path):
+    table, scores = own_names
+    for command in (
+        ["train", table, "-o", tmp_path / "run"],
+        ["evaluate", "--letor", table, "--scores", scores],
+    ):
+        words = refusal(*command)
+        assert "no column of grades (looked for grade, y," in words
+        assert "--label COL" in words
+        assert "--qid COL" in refusal(*command, "--label", "judgement")
+    trec = ["evaluate", "--qrels", scores, "--run", scores, "--qid", "query"]
+    assert "go with --letor" in refusal(*trec)
+
+
+def test_what_is_not_there_is_said(home, page):
+    assert "No such file" in refusal("report", home / "nothing", "-o", page)
+
+
 def test_baselines_are_models_or_scores(home, page, tmp_path):
     rows = cc.read_letor(home / "test.txt")
     pairs = answer("rank", home / "pairs", home / "test.txt", "-o", tmp_path / "pairs.txt")["scores"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -131,12 +132,15 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
         table = _read_arrow(path, (columns.qid or "qid", columns.docid or "docid"))
         names = _columns(table)[1]
         label = columns.label or next((name for name in GRADE_NAMES if name in names), None)
+        refuse_unnamed(names, columns, label if labelled else "")
         if label is None and not labelled:
             label = "grade"
             table = table.append_column(label, [np.zeros(len(table))])
         own = (columns.qid or "qid", label, columns.docid or ("docid" if "docid" in names else None))
-        features = columns.features or tuple(name for name in names if name not in own)
-        if not features:
+        features = columns.features
+        if features is None:
+            features = tuple(name for name in names if name not in own)
+        if not features and columns.features is None:
             raise LabelError("no column is left for features", f"it has {', '.join(names)}.")
         rows = from_frame(table, qid=own[0], grade=label, docid=own[2], features=features)
     except EmptyDataError as error:
@@ -151,6 +155,18 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
             error.args = (f"{path}: {error}",)
         raise
     return FileRows(rows.X, rows.y, rows.qid, rows.docid, path, features)
+
+
+def refuse_unnamed(names: Sequence[str], columns: Columns, label: str | None) -> None:
+    """Refuse a table whose grades or query ids nobody has named; `label` is None where none was found."""
+    from concordant.supervision.readers.tables import GRADE_NAMES
+
+    listed = f"it has {', '.join(names)}."
+    if label is None:
+        looked = f"no column of grades (looked for {', '.join(GRADE_NAMES)})"
+        raise LabelError(looked, f"name it by --label COL; {listed}")
+    if columns.qid is None and "qid" not in names:
+        raise LabelError("no column of query ids (looked for qid)", f"name it by --qid COL; {listed}")
 
 
 def read_for(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from concordant.cli.data import model_files
+from concordant.cli.data import Columns, DocidColumn, LabelColumn, QidColumn, model_files
 from concordant.cli.inputs import (
     AllQueries,
     Conventions,
@@ -64,19 +64,23 @@ def evaluate(
             "--output", "-o", metavar="FILE", help="Write the value of every query to this file, as CSV."
         ),
     ] = None,
+    label: LabelColumn = None,
+    qid: QidColumn = None,
+    docid: DocidColumn = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """What runs, scores or models are worth: metrics over all queries, under stated conventions."""
     if output is not None:
         check_target(output, qrels, *(run or ()), letor, *(scores or ()), *model_files(*(model or ())))
+    columns = Columns.of(label, qid, docid, None)
     metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
     with working("Reading", quiet=quiet):
         if model:
             refused = bool(qrels or run or all_queries)
-            rankings = read_scored_models(letor, scores or (), model, refused=refused)
+            rankings = read_scored_models(letor, scores or (), model, refused=refused, columns=columns)
         else:
-            rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+            rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries, columns=columns)
     with working(f"Evaluating {COMPILING}", quiet=quiet):
         results = [measure(ranking, one) for ranking in rankings for one in metrics]
     if output is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from concordant.cli.data import Columns, DocidColumn, LabelColumn, QidColumn
 from concordant.cli.inputs import (
     AllQueries,
     LetorFile,
@@ -62,6 +63,9 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    label: LabelColumn = None,
+    qid: QidColumn = None,
+    docid: DocidColumn = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,8 +73,9 @@ def explain(
     import concordant as cc
 
     (base,) = chosen_metrics([metric], [convention] if convention else None)
+    columns = Columns.of(label, qid, docid, None)
     with working("Reading", quiet=quiet):
-        rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+        rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries, columns=columns)
     with working(f"Evaluating under every preset {COMPILING}", quiet=quiet):
         found = [(one, cc.metrics.explain(base, **one.arguments())) for one in rankings]
     if as_json:

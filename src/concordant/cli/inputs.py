@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from concordant.exceptions import ConcordantError, MalformedLineError
 
 if TYPE_CHECKING:
     from concordant import Metric, Queries
+    from concordant.cli.data import Columns
     from concordant.supervision.data import RankingData
     from concordant.supervision.readers import Qrels
 
@@ -170,15 +171,21 @@ def read_rankings(
     scores: Sequence[Path] | None,
     *,
     all_queries: bool = False,
+    columns: Columns | None = None,
 ) -> list[Ranking]:
-    """Give one ranking per run, or per file of scores; any other combination of options is refused."""
+    """Give one ranking per run, or per file of scores; any other combination of options is refused.
+
+    `columns`: what those of a table are called.
+    """
     trec_given, letor_given = qrels is not None or bool(run), letor is not None or bool(scores)
+    if trec_given and columns is not None and any(vars(columns).values()):
+        raise typer.BadParameter("--label, --qid and --docid go with --letor: TREC files have no columns.")
     if qrels is not None and run and not letor_given:
         return list(read_trec(qrels, run, all_queries=all_queries))
     if letor is not None and scores and not trec_given:
         if all_queries:
             raise typer.BadParameter("--all-queries goes with --qrels: LETOR rows are all scored.")
-        return list(read_scored(letor, scores))
+        return list(read_scored(letor, scores, columns))
     raise typer.BadParameter("give --qrels and --run, or --letor and --scores.")
 
 
@@ -202,30 +209,32 @@ def join_run(name: str, qrels: Qrels, run: Any, *, all_queries: bool) -> Ranking
     if n_absent == len(judged_ids):
         raise ConcordantError(
             f"no query of {name} has judgements.\n"
-            f"Hint: ids are compared as text; the run has {run_ids[0]!r}, the judgements {judged_ids[0]!r}."
+            f"Hint: ids are compared as text; the run has {str(run_ids[0])!r}, the judgements "
+            f"{str(judged_ids[0])!r}."
         )
     judged = cc.join(qrels, run, all_queries=all_queries)
     counts = {key: n_absent if key == "n_absent" else getattr(judged, key) for key in REMARKS}
     return Ranking(name, judged.y, judged.scores, cc.Queries.from_ids(judged.qid), judged.docid, counts)
 
 
-def read_scored(path: Path, files: Sequence[Path]) -> Iterator[Ranking]:
+def read_scored(path: Path, files: Sequence[Path], columns: Columns | None = None) -> Iterator[Ranking]:
     """Give the rows with each of the files of scores."""
     import concordant as cc
 
-    data = judged_rows(path)
+    data = judged_rows(path, columns)
     queries = cc.Queries.from_ids(data.qid)
     for name, file in zip(short_names(files), files, strict=True):
         yield Ranking(name, data.y, scores_for(path, len(data.y), file), queries, data.docid)
 
 
-def judged_rows(path: Path) -> RankingData:
-    """Give the rows of LETOR text, or of a table by its suffix."""
+def judged_rows(path: Path, columns: Columns | None = None) -> RankingData:
+    """Give the rows of LETOR text, or of a table by its suffix, without its features."""
     import concordant as cc
-    from concordant.cli.data import TABLES, read_rows
+    from concordant.cli.data import TABLES, Columns, read_rows
 
-    if written_as(path) in TABLES:
-        return read_rows(path)
+    columns = columns or Columns()
+    if written_as(path) in TABLES or columns != Columns():
+        return read_rows(path, replace(columns, features=()) if written_as(path) in TABLES else columns)
     # The features are read and not used: sparse never refuses a set, however many columns it has.
     return cc.read_letor(path, sparse=True)
 

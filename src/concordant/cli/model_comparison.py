@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from concordant.cli.data import model_files
+from concordant.cli.data import Columns, DocidColumn, LabelColumn, QidColumn, model_files
 from concordant.cli.inputs import (
     AllQueries,
     Conventions,
@@ -162,6 +162,9 @@ def compare_models(
             "--per-query", metavar="FILE", help="Write the difference of every query to this .csv or .tsv."
         ),
     ] = None,
+    label: LabelColumn = None,
+    qid: QidColumn = None,
+    docid: DocidColumn = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -169,6 +172,7 @@ def compare_models(
     files = [*(run or ()), *(scores or ()), *(model or ())]
     if per_query is not None:
         check_written(per_query, [qrels, letor, *model_files(*files), *(values or ())])
+    columns = Columns.of(label, qid, docid, None)
     settings: dict[str, Any] = {
         "baseline": named_baseline(baseline, files),
         "level": level,
@@ -183,16 +187,18 @@ def compare_models(
     check_settings(settings)
     with working(f"Evaluating {COMPILING}", quiet=quiet):
         if values:
-            if qrels or letor or files or convention or all_queries:
+            if qrels or letor or files or convention or all_queries or label or qid or docid:
                 raise typer.BadParameter("--values stands alone: its values are measured already.")
             compared = read_values(values, metric)
         else:
             check_several(files)
             metrics = chosen_metrics(metric or METRICS, convention)
             rankings = (
-                read_scored_models(letor, scores or (), model, refused=bool(qrels or run or all_queries))
+                read_scored_models(
+                    letor, scores or (), model, refused=bool(qrels or run or all_queries), columns=columns
+                )
                 if model
-                else read_rankings(qrels, run, letor, scores, all_queries=all_queries)
+                else read_rankings(qrels, run, letor, scores, all_queries=all_queries, columns=columns)
             )
             compared = from_results([measure(ranking, one) for ranking in rankings for one in metrics])
     with working("Comparing", quiet=quiet):

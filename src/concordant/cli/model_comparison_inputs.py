@@ -17,6 +17,7 @@ from concordant.cli.results import Result, by_number
 from concordant.exceptions import ConcordantError, EmptyDataError, MalformedLineError, UnknownNameError
 
 if TYPE_CHECKING:
+    from concordant.cli.data import Columns
     from concordant.types import FloatArray
 
 __all__ = ["Compared", "check_several", "from_results", "named_baseline", "read_scored_models", "read_values"]
@@ -80,7 +81,12 @@ def named_baseline(given: str | None, files: Sequence[Path]) -> str | None:
 
 
 def read_scored_models(
-    letor: Path | None, scores: Sequence[Path], models: Sequence[Path], *, refused: bool
+    letor: Path | None,
+    scores: Sequence[Path],
+    models: Sequence[Path],
+    *,
+    refused: bool,
+    columns: Columns | None = None,
 ) -> list[Ranking]:
     """Give the rows with each file of scores, then with the scores of each model."""
     if letor is None or refused:
@@ -89,10 +95,10 @@ def read_scored_models(
     from concordant.cli.data import load_model, read_for
     from concordant.cli.data_rows import scores_of
 
-    known = list(read_scored(letor, scores)) if scores else []
+    known = list(read_scored(letor, scores, columns)) if scores else []
     for path in models:
         model = load_model(path)
-        rows = read_for(path, model, letor)
+        rows = read_for(path, model, letor, columns)
         queries = Queries.from_ids(rows.qid)
         known.append(Ranking(str(path), rows.y, scores_of(model, rows), queries, rows.docid))
     names = short_names([*scores, *models])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +181,8 @@ def judged_file(model: Path, data: Path | None) -> Path:
     """Give the file to judge by: what is named, or the first test file of the run."""
     if data is not None:
         return data
+    if not model.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(model))
     tests = run_config(model).test if model.is_dir() else ()
     if not tests:
         raise ParameterError("DATA", None, f"given: {model} has no test file of its own")

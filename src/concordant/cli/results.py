@@ -123,11 +123,22 @@ def remarks(rankings: list[Ranking], results: list[Result]) -> list[str]:
         line if len(owners) == len(rankings) else f"{', '.join(owners)}: {line}"
         for line, owners in names.items()
     ]
-    skipped = max(result.value.n_skipped for result in results)
-    if skipped:
-        many = plural(skipped, "query has", "queries have")
-        lines.append(f"{many} nothing to find and {'is' if skipped == 1 else 'are'} skipped (empty=skip)")
-    return lines
+    return lines + empty_queries(results)
+
+
+def empty_queries(results: list[Result]) -> list[str]:
+    """Say how many queries have nothing to find: once where it is the same of all rankings, else of each."""
+    most: dict[str, int] = {}
+    for result in results:
+        most[result.ranking.name] = max(most.get(result.ranking.name, 0), result.value.n_skipped)
+    skipped = max(most.values())
+    if not skipped:
+        return []
+    if len(set(most.values())) > 1:
+        counts = ", ".join(f"{name} {count:,}" for name, count in most.items())
+        return [f"queries that have nothing to find are skipped (empty=skip): {counts}"]
+    many = plural(skipped, "query has", "queries have")
+    return [f"{many} nothing to find and {'is' if skipped == 1 else 'are'} skipped (empty=skip)"]
 
 
 def as_dict(rankings: list[Ranking], results: list[Result], *, per_query: bool) -> dict[str, Any]:
