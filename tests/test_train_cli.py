@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import concordant as cc
 from cli_calls import answer, call, contents, killed, mean, refusal, written_log
+from concordant.cli import runs
 from concordant.cli.config import merged, read_config, resolved
 from concordant.cli.config_toml import read_setting, toml_text
 from concordant.cli.runs import RunFolder
@@ -188,6 +189,16 @@ def test_metrics_that_no_run_wrote_are_refused_before_training(run, text, monkey
     assert "not what a run writes" in refusal("rerun", run)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"model": None}, {"versions": 3}, {"data": None}, {"data": {"train": "train.txt"}}]
+)
+def test_facts_that_no_run_wrote_are_refused_before_training(run, wrong, monkeypatch):
+    monkeypatch.setattr("concordant.cli.train_fit.train_run", None)
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**facts, **wrong}))
+    assert "not what a run writes" in refusal("rerun", run)
+
+
 def test_another_model_is_exit_1_and_other_versions_are_named(run):
     facts = json.loads((run / "run.json").read_text())
     facts["model"]["digest"] = "0" * 64
@@ -320,9 +331,103 @@ def test_ctrl_c_is_130_and_only_the_same_run_goes_on(home, tmp_path, monkeypatch
     data.write_text(data.read_text() + "1 qid:999 1:0.5\n")
     assert f"differs in {data}" in refusal("train", data, "-o", out)
     data.write_bytes((home / "train.txt").read_bytes())
-    (out / ".model.concordant.0.tmp").write_text("what a kill leaves")
+    (out / ".model.0a1b2c3d.tmp.concordant").write_text("what a kill leaves")
     assert answer("train", data, "-o", out)["resumed"]
     assert set(contents(out)) == FILES
+
+
+def stopping(by):
+    """A fit that leaves a checkpoint, and ends as it is told."""
+
+    def stop(model, *_, **__):
+        model.checkpoint.mkdir(parents=True)
+        (model.checkpoint / "hours").write_text("of work")
+        raise by
+
+    return stop
+
+
+def stopped(by, *arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("concordant.cli.train_fit.fit_rows", stopping(by))
+        return call(*arguments)
+
+
+@pytest.mark.parametrize("by", [KeyboardInterrupt(), OSError("disk full"), MemoryError()])
+def test_an_interrupted_overwriting_goes_on_by_the_same_command(home, run, by):
+    options = ["train", home / "train.txt", "-m", "ap", "-o", run, "--overwrite"]
+    stopped(by, *options)
+    assert "model.concordant" not in contents(run)
+    assert any(name.endswith("hours") for name in contents(run))
+    told = answer(*options)
+    assert told["resumed"]
+    assert set(contents(run)) == FILES
+    stopped(by, *options)
+    assert not answer(*options[:2], "-m", "rr", *options[4:])["resumed"]  # of another run nothing is kept
+    assert set(contents(run)) == FILES
+    assert not answer(*options[:2], "-m", "rr", *options[4:])["resumed"]  # nor of a finished one
+
+
+def test_an_overwriting_that_fails_gives_back_what_was_there(home, run):
+    before = contents(run)
+    options = ["train", home / "train.txt", "-m", "ap", "-o", run, "--overwrite"]
+    assert isinstance(stopped(ValueError("max_bin"), *options).exception, ValueError)
+    assert contents(run) == before
+    stopped(KeyboardInterrupt(), *options)
+    stopped(KeyboardInterrupt(), *options, "--seed", 1)  # what was there before the first try counts
+    stopped(ValueError("max_bin"), *options, "--seed", 2)
+    assert contents(run) == before
+    assert "this run is finished" in refusal(*options[:-1])
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 3, 7, 8, 12, 13, 14, 15])  # there, and back
+def test_a_kill_while_runs_change_places_loses_none(home, run, monkeypatch, step):
+    """At each move: either the old run is there again, or the same command ends in the new one."""
+    before = contents(run)
+    left = [step]
+
+    def counted(done):
+        def wrapped(*given):
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            return done(*given)
+
+        return wrapped
+
+    options = ["train", home / "train.txt", "-m", "ap", "-o", run, "--overwrite"]
+    with monkeypatch.context() as patch:
+        for name in ("move", "write_bytes"):
+            patch.setattr(f"concordant.cli.runs.{name}", counted(getattr(runs, name)))
+        stopped(ValueError("max_bin"), *options)
+    with RunFolder(run).held():
+        aside = run / ".concordant-before"
+        kept = contents(aside if aside.is_dir() else run)
+    assert kept == before
+    answer(*options)
+    assert set(contents(run)) == FILES
+    assert cc.load(run / "model.concordant").metric == "ap"
+
+
+def test_a_run_is_not_overwritten_by_a_file_of_its_own(run, monkeypatch):
+    monkeypatch.chdir(run.parent)
+    before = contents(run)
+    options = ["--config", run / "config.toml", "-o", run.name, "--overwrite"]
+    assert "copy it first" in refusal("train", *options)
+    assert "copy it first" in refusal("tune", *options, "--space", "alpha=0.1:1")
+    assert contents(run) == before
+
+
+def test_only_what_our_own_writes_leave_is_removed(home, tmp_path):
+    stopped(KeyboardInterrupt(), "train", home / "train.txt", "-o", tmp_path / "run")
+    mine = {".notes.tmp.txt", ".notes.0a1b2c3d.tmp.txt", ".run.tmp.json", ".run.0a1b2c3d.tmp.json.bak"}
+    for name in [*mine, ".run.0a1b2c3d.tmp.json"]:
+        (tmp_path / "run" / name).write_text("text")
+    (tmp_path / "run" / ".tmp.driveupload").mkdir()
+    (tmp_path / "run" / ".metrics.0a1b2c3d.tmp.json").mkdir()
+    answer("train", home / "train.txt", "-o", tmp_path / "run")
+    assert set(contents(tmp_path / "run")) == FILES | mine
+    assert (tmp_path / "run" / ".tmp.driveupload").is_dir()
 
 
 def test_half_a_model_is_no_run(home, tmp_path, monkeypatch):
@@ -400,6 +505,7 @@ def test_warnings_of_the_fit_are_notes(home, tmp_path):
         (["--qid", "query"], "LETOR text, which has no columns"),
         (["--test", "nosuch.txt"], "nosuch.txt: No such file"),
         (["--config", "nosuch.toml"], "nosuch.toml: No such file"),
+        (["--test", "~nosuchuser/t.txt"], "~nosuchuser/t.txt: No such file"),
     ],
 )
 def test_wrong_options_end_with_a_message_and_leave_nothing(home, tmp_path, options, words):
@@ -419,6 +525,7 @@ def test_wrong_options_end_with_a_message_and_leave_nothing(home, tmp_path, opti
         ("[evaluate]\nmetrics = [1]\n", "a list of texts"),
         ("[model]\nkind = 'linear\n", "line 2"),
         ("\xff", "not UTF-8"),
+        ("[data]\ntest = '~nosuchuser/t.txt'\n", "~nosuchuser/t.txt: No such file"),
     ],
 )
 def test_wrong_files_name_the_place(home, tmp_path, text, words):

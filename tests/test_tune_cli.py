@@ -167,6 +167,56 @@ def test_a_finished_study_goes_on_with_more_trials(home, study, tmp_path):
     assert answer(*options, "--trials", 2, "--overwrite")["search"]["trials"] == 2
 
 
+def test_fewer_trials_than_are_finished_are_refused(home, study, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(study[0], run)
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**facts, "finished": None}))
+    before = contents(run)
+    options = ["tune", home / "train.txt", *TREES, "-o", run, "--trials"]
+    assert "at least 5: as many are finished" in refusal(*options, 2)
+    assert {**contents(run), "study.log": b""} == {**before, "study.log": b""}
+    assert answer(*options, 6)["search"]["trials"] == 6
+    assert answer("rerun", run)["same"]
+
+
+def test_an_interrupted_overwriting_keeps_its_study(home, study, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    run = tmp_path / "run"
+    shutil.copytree(study[0], run)
+    options = ["tune", home / "train.txt", *TREES, "--trials", 2, "--seed", 1, "-o", run, "--overwrite"]
+    with monkeypatch.context() as patch:
+        patch.setattr("concordant.cli.tune_fit.complete", stop)
+        assert call(*options).exit_code == 130
+    with monkeypatch.context() as patch:
+        patch.setattr("concordant.cli.tune_study.tried", stop)  # no trial is made again
+        assert answer(*options)["resumed"]
+
+
+def test_tables_can_be_tried(home, tmp_path):
+    pytest.importorskip("optuna")
+    pytest.importorskip("lightgbm")
+    fixed = [f"--set={name}={defaults_of('boosted')[name]}" for name in SPACES["boosted"]][1:]
+    space = ["--space", "params=[{max_bin=63}, {max_bin=255}, {max_bin=63}]", "--set", "n_estimators=2"]
+    told = answer(
+        "tune", home / "train.txt", *TREES[:6], *fixed, *space, "--trials", 2, "-o", tmp_path / "run"
+    )
+    assert {one["parameters"]["params"]["max_bin"] for one in told["trials"]} <= {63, 255}
+    assert answer("rerun", tmp_path / "run")["same"]
+
+
+def test_a_search_without_its_trials_is_refused_before_it(path_run, tmp_path, monkeypatch):
+    monkeypatch.setattr("concordant.cli.tune_fit.tune_run", None)
+    shutil.copytree(path_run[0], tmp_path / "run")
+    (tmp_path / "run" / "trials.csv").write_bytes(b"\xff")
+    assert "not what a run writes" in refusal("rerun", tmp_path / "run")
+    (tmp_path / "run" / "trials.csv").unlink()
+    assert "trials.csv is missing" in refusal("rerun", tmp_path / "run")
+    assert answer("rerun", tmp_path / "run", "--best")["same"]
+
+
 def test_the_table_of_trials_is_exact(study):
     run, told = study
     with (run / "trials.csv").open() as stream:
@@ -299,6 +349,16 @@ def test_spaces_are_read_by_the_type_of_the_parameter():
     assert space_of("boosted", {"l2": "0:1"}, SPACES["boosted"]) == {"l2": Range(0.0, 1.0)}
     hidden = space_of("neural", {"hidden": [[16], [32, 16]]}, SPACES["neural"])
     assert hidden == {"hidden": Choices(((16,), (32, 16)))}
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.2346, 2.3454), (1.0004, 1.0005), (0.12349, 99.951)])
+@pytest.mark.parametrize("log", [False, True])
+def test_points_begin_and_end_as_asked(low, high, log):
+    space = Range(low, high, log=log)
+    points = space.points(15)
+    assert (points[0], points[-1]) == (low, high)
+    assert points == sorted(set(points))
+    assert all(point in space for point in points)
 
 
 def test_a_resolved_search_gives_itself_back(tmp_path):

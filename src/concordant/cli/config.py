@@ -119,7 +119,15 @@ def read_config(path: Path) -> Sections:
 
 def beside(path: Path, name: str) -> str:
     """Give a file by its place relative to another one's folder."""
-    return str(path.parent / Path(name).expanduser())
+    return str(path.parent / expanded(name))
+
+
+def expanded(name: str) -> Path:
+    """Give a path from the home folder that ~ means; of an unknown user it is a name as any other."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
 
 
 def text_of(value: Any, name: str) -> str:
@@ -213,7 +221,7 @@ def default_metric(kind: str) -> str:
 
 def absolute(name: Any) -> Path:
     """Give the absolute path, without dots; links stay what they are."""
-    path = Path(os.path.abspath(Path(text_of(str(name), "path")).expanduser()))  # noqa: PTH100
+    path = Path(os.path.abspath(expanded(text_of(str(name), "path"))))  # noqa: PTH100
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

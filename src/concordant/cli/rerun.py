@@ -114,13 +114,14 @@ def again(old: RunFolder, config: Config, new: RunFolder, *, quiet: bool) -> dic
     from concordant.cli.tune_fit import tune_run
 
     before, facts = values_of(old.path / METRICS), old.facts()
+    tried = [] if config.tune is None else trials_of(old)  # refused before any work
     kept = facts.get("checkpoint", True)  # of trees the file says whether they were grown in parts
     if config.tune is None:
         done = train_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet)
         search = {}
     else:
         done = tune_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet).trained
-        search = {"search": same_search(old, new)}
+        search = {"search": same_search(tried, trials_of(new))}
     told = {
         "model": compared_digests(facts, done.facts),
         "metrics": compared(before, done),
@@ -138,27 +139,34 @@ def compared_digests(before: dict[str, Any], now: Mapping[str, Any]) -> dict[str
     return {"same": then == now["model"]["digest"], "before": then, "now": now["model"]["digest"]}
 
 
-def same_search(old: RunFolder, new: RunFolder) -> dict[str, Any]:
-    """Compare the trials, but for the seconds they took."""
-    from concordant.cli.runs import TRIALS
+def trials_of(folder: RunFolder) -> list[dict[str, Any]]:
+    """Give the trials of a search, but for the seconds they took."""
+    from concordant.cli.runs import TRIALS, unlike_a_run
 
-    tables = []
-    for folder in (old, new):
-        with (folder.path / TRIALS).open(encoding="utf-8", newline="") as stream:
-            tables.append([{**row, "seconds": None} for row in csv.DictReader(stream)])
-    before, now = tables
+    path = folder.path / TRIALS
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            return [{**row, "seconds": None} for row in csv.DictReader(stream)]
+    except FileNotFoundError as error:
+        hint = "restore it, or compare what was found only, with --best."
+        raise ConcordantError(f"{path} is missing: the search cannot be compared.\nHint: {hint}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise unlike_a_run(path) from error
+
+
+def same_search(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> dict[str, Any]:
+    """Compare the trials."""
     return {"same": before == now, "before": len(before), "now": len(now)}
 
 
 def values_of(path: Path) -> dict[tuple[str, ...], float | None]:
     """Give the values that a run wrote down; a file that has none is refused."""
-    from concordant.cli.runs import read_json
+    from concordant.cli.runs import read_json, unlike_a_run
 
     try:
         return {tuple(one[key] for key in NAMES): one["value"] for one in read_json(path)["results"]}
     except (KeyError, TypeError) as error:
-        hint = "train again, with --overwrite."
-        raise ConcordantError(f"{path}: this is not what a run writes.\nHint: {hint}") from error
+        raise unlike_a_run(path) from error
 
 
 def compared(before: Mapping[tuple[str, ...], float | None], done: Trained) -> list[dict[str, Any]]:

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import importlib.metadata
 import json
 import os
-import platform
-import shlex
-import shutil
-import sys
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from concordant.cli.config import HEAD, Config, differences, read_config, resolved
-from concordant.cli.data import CONFIG, MODEL
 from concordant.cli.output import without_nan
-from concordant.cli.train_kinds import packages_of
-from concordant.exceptions import ConcordantError
-
-if TYPE_CHECKING:
-    from concordant.cli.data_rows import FileRows
+from concordant.cli.runs_facts import (
+    changed_files,
+    fingerprint,
+    first_facts,
+    last_facts,
+    read_facts,
+    read_json,
+    unlike_a_run,
+    versions_of,
+)
+from concordant.cli.runs_files import (
+    BEFORE,
+    BEST,
+    CHECKPOINT,
+    CONFIG,
+    FACTS,
+    METRICS,
+    MODEL,
+    OURS,
+    STUDY,
+    TRIALS,
+    WRITTEN,
+    is_remnant,
+    locked,
+    move,
+    refused,
+    remove,
+    sweep,
+    write_bytes,
+    write_text,
+)
+from concordant.exceptions import ConcordantError, ParameterError
 
 __all__ = [
     "BEST",
     "CONFIG",
     "FACTS",
     "METRICS",
+    "MORE",
+    "OURS",
     "STUDY",
     "TRIALS",
     "RunFolder",
@@ -42,14 +61,11 @@ __all__ = [
     "last_facts",
     "read_json",
     "remove",
+    "unlike_a_run",
     "versions_of",
 ]
 
-FACTS, METRICS, CHECKPOINT = "run.json", "metrics.json", "checkpoint"
-STUDY, TRIALS, BEST = "study.log", "trials.csv", "best.toml"  # of `tune`
-OURS = (CONFIG, FACTS, METRICS, MODEL, CHECKPOINT, STUDY, TRIALS, BEST)
 MORE = "[tune] trials"  # in which a search may differ from what it goes on with
-PIECE = 1 << 20  # bytes hashed together
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,7 @@ class RunFolder:
     def facts(self) -> dict[str, Any]:
         """Give what is known of the run; nothing where it was interrupted before that."""
         file = self.path / FACTS
-        return read_json(file) if file.is_file() else {}
+        return read_facts(file) if file.is_file() else {}
 
     def config(self) -> Config:
         """Give the configuration."""
@@ -103,6 +119,13 @@ class RunFolder:
         if state == "finished" and not overwrite:
             raise refused(self.path, "this run is finished; name another folder, or --overwrite it")
 
+    def spare(self, file: Path | None) -> None:
+        """Refuse to overwrite a run by a configuration of its own, which would be gone."""
+        own = {(self.path / name).resolve() for name in OURS}
+        if file is not None and self.state != "other" and file.resolve() in own:
+            wanted = "a file that is not of the run which it would --overwrite; copy it first"
+            raise ParameterError("--config", str(file), wanted)
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes out while the block runs; also a killed one lets go."""
@@ -110,39 +133,105 @@ class RunFolder:
         try:
             import fcntl
         except ImportError:  # Windows: two runs in one folder are the user's to avoid
+            self.mend()
             yield
             return
         handle = os.open(self.path, os.O_RDONLY)
         try:
             if not locked(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 raise refused(self.path, "another process is at work here; wait, or name another")
+            self.mend()
             yield
         finally:
             os.close(handle)
 
     def clear(self) -> None:
         """Remove what a run has written, the facts first: without them it is not finished."""
-        for name in (FACTS, *(one for one in OURS if one not in (FACTS, CONFIG)), CONFIG):
+        for name in WRITTEN:
             remove(self.path / name)
 
-    def begin(self, config: Config, facts: Mapping[str, Any], *, overwrite: bool = False) -> bool:
-        """Write configuration and facts; whether the run was begun before. Of another run: refused."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        if overwrite:
+    @property
+    def before(self) -> Path:
+        """Where the run lies that is being overwritten: whole, once its configuration is there."""
+        return self.path / BEFORE
+
+    def set_aside(self) -> None:
+        """Keep what is there until `finish`; of several tries, what was there before the first."""
+        if (self.before / CONFIG).is_file():
             self.clear()
+            return
+        self.before.mkdir(exist_ok=True)
+        for name in WRITTEN:
+            move(self.path / name, self.before / name)
+        write_bytes(self.before / CONFIG, (self.path / CONFIG).read_bytes())
+
+    def restore(self) -> None:
+        """Give back the run that was to be overwritten, if there is one."""
+        if (self.before / CONFIG).is_file():
+            self.clear()
+            (self.before / CONFIG).replace(self.path / CONFIG)
+            self.mend()
+
+    def mend(self) -> None:
+        """Undo what a kill left half set aside; of a finished run, remove what was before it."""
+        if not self.before.is_dir():
+            return
+        if self.state == "finished":
+            self.forget()
+        elif self.state == "interrupted" and not (self.before / CONFIG).is_file():
+            for name in reversed(WRITTEN):
+                move(self.before / name, self.path / name)
+            self.forget()
+
+    def forget(self) -> None:
+        """Remove what was set aside."""
+        if not self.before.is_dir():
+            return
+        for name in (*WRITTEN, CONFIG):
+            remove(self.before / name)
+        sweep(self.before)
+        with suppress(OSError):  # it has something else in it
+            self.before.rmdir()
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Give back what was to be overwritten, should the block fail."""
+        try:
+            yield
+        except (OSError, MemoryError):  # of the machine: the same may yet succeed, and goes on
+            raise
+        except Exception as error:
+            if not isinstance(error.__cause__, OSError):
+                self.restore()
+            raise
+
+    def begin(self, config: Config, facts: Mapping[str, Any], *, overwrite: bool = False) -> bool:
+        """Write configuration and facts; whether the run was begun before. Another is refused or replaced."""
+        self.path.mkdir(parents=True, exist_ok=True)
         begun = (self.path / CONFIG).is_file()
-        if begun:
-            changed = [one for one in differences(self.config(), config) if one != MORE]
-            changed = changed or changed_files(self.facts(), facts)
+        if begun and overwrite and not self.goes_on(config, facts):
+            self.set_aside()
+            begun = False
+        elif begun:
+            changed = [one for one in self.changes(config, facts) if one != MORE]
             if changed:
                 reason = f"an interrupted run that differs in {', '.join(changed[:5])}; --overwrite it"
                 raise refused(self.path, f"{reason}, or name another folder")
-        for one in self.path.iterdir():
-            if is_remnant(one):
-                one.unlink()
+        sweep(self.path)
         write_text(self.path / CONFIG, config.text())
         self.write(FACTS, facts)
         return begun
+
+    def changes(self, config: Config, facts: Mapping[str, Any]) -> list[str]:
+        """Name what this run would be another one in: settings and data files."""
+        return [*differences(self.config(), config), *changed_files(self.facts(), facts)]
+
+    def goes_on(self, config: Config, facts: Mapping[str, Any]) -> bool:
+        """Whether the same run was interrupted here; what cannot be read does not go on."""
+        try:
+            return self.state == "interrupted" and not self.changes(config, facts)
+        except ConcordantError:
+            return False
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
         """Write values as JSON, whole or not at all."""
@@ -152,114 +241,4 @@ class RunFolder:
         """Write that it is done, and remove what was kept for an interruption."""
         self.write(FACTS, facts)
         remove(self.checkpoint)
-
-
-def locked(handle: int, operation: int) -> bool:
-    """Whether a folder is ours now; on file systems without locks it is, as nobody can tell."""
-    import fcntl
-
-    try:
-        fcntl.flock(handle, operation)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def refused(path: Path, reason: str) -> FileExistsError:
-    """Give the error that names a folder and why it is not used."""
-    return FileExistsError(errno.EEXIST, reason, str(path))
-
-
-def is_remnant(path: Path) -> bool:
-    """Whether this is what a killed write leaves."""
-    return path.name.startswith(".") and ".tmp" in path.name
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
-    from concordant.supervision.readers.text import write_atomically
-
-    with write_atomically(path) as stream:
-        stream.write(text.encode())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Give the object of a JSON file of ours."""
-    try:
-        value = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ConcordantError(
-            f"{path}: this is not JSON ({error}).\nHint: train again, with --overwrite."
-        ) from error
-    if not isinstance(value, dict):
-        raise ConcordantError(f"{path}: this is not what a run writes.\nHint: train again, with --overwrite.")
-    return value
-
-
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Give the SHA-256 and the size of a file."""
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as stream:
-        while piece := stream.read(PIECE):
-            digest.update(piece)
-            size += len(piece)
-    return {"path": str(path), "sha256": digest.hexdigest(), "bytes": size}
-
-
-def changed_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Name the data files that are not what they were."""
-    known = before.get("data", {})
-    return [
-        one["path"]
-        for part, one in now.get("data", {}).items()
-        if part in known and known[part].get("sha256") != one["sha256"]
-    ]
-
-
-def versions_of(config: Config) -> dict[str, str]:
-    """Give the versions that the result may depend on."""
-    import concordant
-
-    others = {name: importlib.metadata.version(name) for name in packages_of(config.kind, config.parameters)}
-    return {"concordant": str(concordant.__version__), "python": platform.python_version(), **others}
-
-
-def first_facts(
-    config: Config, prints: Mapping[str, dict[str, Any]], rows: Mapping[str, FileRows], *, checkpoint: bool
-) -> dict[str, Any]:
-    """Give what is known of a run before it begins."""
-    sizes = {
-        part: {"rows": one.X.shape[0], "queries": one.n_queries, "features": one.X.shape[1]}
-        for part, one in rows.items()
-    }
-    return {
-        "command": shlex.join(["concordant", *sys.argv[1:]]),
-        "versions": versions_of(config),
-        "platform": platform.platform(),
-        "seed": config.seed,
-        "checkpoint": checkpoint,
-        "data": {part: {**prints[part], **sizes[part]} for part in rows},
-        "started": now(),
-        "finished": None,
-        "seconds": None,
-    }
-
-
-def last_facts(facts: Mapping[str, Any], begun: float, **more: Any) -> dict[str, Any]:
-    """Give what is known of a run at its end; `begun` by `time.perf_counter`."""
-    return {**facts, "finished": now(), "seconds": round(time.perf_counter() - begun, 3), **more}
-
-
-def now() -> str:
-    """Give the time, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+        self.forget()

@@ -76,6 +76,8 @@ def train(
         metrics=evaluate,
     )
     folder = RunFolder(output)
+    if overwrite:
+        folder.spare(config)
     done = train_run(run, folder, overwrite=overwrite, checkpoint=checkpoint, quiet=quiet or as_json)
     show_trained(done, as_json=as_json, quiet=quiet)
 

@@ -76,7 +76,8 @@ def train_run(
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
-        return complete(begun, config, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
+        with folder.restoring():
+            return complete(begun, config, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,8 @@ def tune(
         tune={"trials": trials, "folds": folds, "prune": prune or None, "space": space or []},
     )
     folder = RunFolder(output)
+    if overwrite:
+        folder.spare(config)
     done = tune_run(run, folder, overwrite=overwrite, checkpoint=checkpoint, quiet=quiet or as_json)
     show_tuned(done, as_json=as_json, quiet=quiet)
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from concordant.cli.config import Config, differences
 from concordant.cli.output import console, progress, write_rows
-from concordant.cli.runs import BEST, MORE, TRIALS, RunFolder, first_facts, write_text
+from concordant.cli.runs import BEST, MORE, STUDY, TRIALS, RunFolder, first_facts
+from concordant.cli.runs_files import write_text
 from concordant.cli.train_fit import Begun, Trained, complete, read_files, working_in
 from concordant.cli.tune_search import Trial, best_of, path_trials, splits_of
-from concordant.cli.tune_study import need_optuna, study_trials
+from concordant.cli.tune_study import count_finished, need_optuna, study_trials
 from concordant.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -45,20 +46,27 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
     rows, prints = read_files(config, quiet=quiet)
     refuse_folds(tune, rows["train"].n_queries)
     with working_in(folder, quiet=quiet):
-        folder.admit(
-            overwrite=overwrite or extends(config, folder)
-        )  # while files were read, another may have finished it
+        # While files were read, another may have finished it.
+        folder.admit(overwrite=overwrite or extends(config, folder))
+        if not overwrite:
+            refuse_fewer(tune, folder)
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
-        trials = searched(begun, tune, checkpoint=checkpoint, quiet=quiet)
-        best = best_of(trials)
-        chosen = config.chosen(best.parameters)
-        write_trials(folder, tune, trials)
-        write_text(folder.path / BEST, chosen.text(FOUND))
-        found: dict[str, Any] = {"trials": len(trials), "best": best.number, "value": best.value}
-        found["parameters"] = dict(best.parameters)
-        done = complete(begun, chosen, resumed=resumed, checkpoint=checkpoint, quiet=quiet, search=found)
+        with folder.restoring():
+            return search_and_train(begun, tune, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
+
+
+def search_and_train(begun: Begun, tune: Tune, *, resumed: bool, checkpoint: bool, quiet: bool) -> Tuned:
+    """Search, train with the best and write."""
+    trials = searched(begun, tune, checkpoint=checkpoint, quiet=quiet)
+    best = best_of(trials)
+    chosen = begun.config.chosen(best.parameters)
+    write_trials(begun.folder, tune, trials)
+    write_text(begun.folder.path / BEST, chosen.text(FOUND))
+    found: dict[str, Any] = {"trials": len(trials), "best": best.number, "value": best.value}
+    found["parameters"] = dict(best.parameters)
+    done = complete(begun, chosen, resumed=resumed, checkpoint=checkpoint, quiet=quiet, search=found)
     return Tuned(tune, trials, best, done)
 
 
@@ -76,6 +84,14 @@ def refuse_folds(tune: Tune, n_queries: int) -> None:
         raise ParameterError(
             "--folds", tune.folds, f"at most the number of queries, {n_queries}: none is cut"
         )
+
+
+def refuse_fewer(tune: Tune, folder: RunFolder) -> None:
+    """Refuse fewer trials than are finished here: the run would not be what its configuration says."""
+    n_finished = count_finished(folder.path / STUDY) if folder.state == "interrupted" else 0
+    if n_finished > (tune.trials or 0):
+        wanted = f"at least {n_finished}: as many are finished here; else --overwrite them"
+        raise ParameterError("--trials", tune.trials, wanted)
 
 
 def extends(config: Config, folder: RunFolder) -> bool:

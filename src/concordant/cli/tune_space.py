@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from concordant.cli.config_toml import read_setting
+from concordant.cli.config_toml import read_setting, toml_value
 from concordant.cli.train_kinds import alike, defaults_of, given_parameters
 from concordant.exceptions import ParameterError
 
@@ -63,15 +63,19 @@ class Range:
         return f"{self.low!r}:{self.high!r}" + (":log" if self.log else "")
 
     def points(self, count: int) -> list[float]:
-        """Give numbers from low to high, evenly spaced, in three digits.
+        """Give numbers from low to high, evenly spaced; those between are in three digits.
 
         >>> Range(0.01, 1.0, log=True).points(5)
         [0.01, 0.0316, 0.1, 0.316, 1.0]
+        >>> Range(1.2346, 2.3454).points(3)
+        [1.2346, 1.79, 2.3454]
         """
         import numpy as np
 
         spread = np.geomspace if self.log else np.linspace
-        return [float(f"{value:.3g}") for value in spread(self.low, self.high, count).tolist()]
+        inner = [float(f"{value:.3g}") for value in spread(self.low, self.high, count)[1:-1]]
+        kept = (min(max(value, self.low), self.high) for value in inner)
+        return list(dict.fromkeys((self.low, *kept, self.high)))
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,8 @@ def read_space(kind: str, name: str, given: Any) -> Range | Choices:
     given_parameters(kind, {name: None})  # the name
     default = defaults_of(kind)[name]
     if isinstance(given, list | tuple) and given:
-        return Choices(tuple(dict.fromkeys(alike(one, default) for one in given)))
+        values = [alike(one, default) for one in given]
+        return Choices(tuple({toml_value(one): one for one in values}.values()))  # tables have no hash
     parts = given.split(":") if isinstance(given, str) else []
     if len(parts) not in (2, 3) or parts[2:] not in ([], ["log"]):
         raise ParameterError(f"space of {name}", given, FORM)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from concordant.cli.train_fit import Begun
     from concordant.cli.tune_search import Split
 
-__all__ = ["need_optuna", "study_trials"]
+__all__ = ["count_finished", "need_optuna", "study_trials"]
 
 SCORES, SECONDS = "scores", "seconds"  # what is kept of a trial beside its parameters
 LEAST = -1e300  # of a trial whose value is NaN, which Optuna would count as a failure and ask for again
@@ -52,6 +52,14 @@ def study_trials(begun: Begun, splits: Sequence[Split], step: Callable[[Trial], 
         trials = finished(study, tune.space)
         step(trials[-1])
     return trials
+
+
+def count_finished(path: Path) -> int:
+    """Give how many trials of a study have come to an end; 0 where there is none."""
+    if not path.is_file():
+        return 0
+    need_optuna()
+    return len(ended(opened(path)))
 
 
 def opened(path: Path) -> Any:
@@ -89,11 +97,18 @@ def mend(path: Path) -> None:
                 stream.truncate(whole)
 
 
+def ended(study: Any) -> list[Any]:
+    """Give what Optuna knows of the trials that have come to an end, in order."""
+    from optuna.trial import TrialState
+
+    states = (TrialState.COMPLETE, TrialState.PRUNED)
+    return list(study.get_trials(deepcopy=False, states=states))
+
+
 def finished(study: Any, space: Space) -> list[Trial]:
     """Give the trials that have come to an end, in order, from 0."""
     from optuna.trial import TrialState
 
-    ended = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
     return [
         Trial(
             number,
@@ -102,7 +117,7 @@ def finished(study: Any, space: Space) -> list[Trial]:
             one.state == TrialState.PRUNED,
             one.user_attrs[SECONDS],
         )
-        for number, one in enumerate(ended)
+        for number, one in enumerate(ended(study))
     ]
 
 
