@@ -18,6 +18,7 @@ from concordant.rankers.base import LinearModel, unchanged_by_errors
 from concordant.rankers.devices.losses import device_form, on_host, torch_device, working_on
 from concordant.rankers.progress import watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
+from concordant.rankers.told import told_metric
 from concordant.rankers.training import (
     SOLVERS,
     Problem,
@@ -326,7 +327,7 @@ class LinearRanker(LinearModel):
         """What the weights depend on besides data and penalty, as texts."""
         seed = spelled(self.random_state) if self.solver == "sgd" else "None"
         return {
-            "metric": str(recipe[0]),
+            "metric": told_metric(recipe[0]),
             "surrogate": repr(recipe[1]),
             "assume": spelled(self.assume),
             "f": spelled(self.f),

@@ -21,6 +21,7 @@ from concordant.rankers.pair_model import PairModel
 from concordant.rankers.pair_sums import Sums
 from concordant.rankers.pair_training import PairProblem, Regression, pair_targets
 from concordant.rankers.progress import counted
+from concordant.rankers.told import told_metric
 from concordant.rankers.training import label_weights, query_shares, seen
 from concordant.scorers.pair_features import pair_names
 from concordant.scorers.pairs import PairScorer
@@ -243,7 +244,7 @@ class PairRanker(PairModel):
         if (folder := checked_folder(self.checkpoint)) is None:
             return None
         groups = problem.scorer.own or tuple(problem.scorer.groups)
-        told = {"estimator": type(self).__name__, "metric": str(metric), "features": spelled(groups)}
+        told = {"estimator": type(self).__name__, "metric": told_metric(metric), "features": spelled(groups)}
         return Snapshot(Checkpoint(folder, told, problem.digest))
 
     def adopt(

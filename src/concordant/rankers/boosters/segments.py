@@ -16,6 +16,7 @@ import numpy as np
 
 from concordant.exceptions import ModelFileError
 from concordant.rankers.boosters.watch import Watch
+from concordant.rankers.told import told_metric
 from concordant.solvers.checkpoint import ANEW, Checkpoint, Snapshot, digest, spelled
 from concordant.supervision.queries import Queries
 
@@ -59,7 +60,7 @@ class Segment:
 def facts_of(plan: Plan, trees: Trees, version: str) -> dict[str, str]:
     """What the trees depend on besides data, as texts."""
     told = {name: spelled(value) for name, value in (vars(plan) | vars(trees)).items()}
-    return told | {"metric": str(plan.metric), trees.library: version}
+    return told | {"metric": told_metric(plan.metric), trees.library: version}
 
 
 def digest_of(plan: Plan, data: Data, held: Rows | None) -> str:
