@@ -80,6 +80,8 @@ class Journal:
         if found is None:
             with named_errors(self.path, "written"):
                 stream.truncate(0)
+                if not self.part:
+                    self.clear()
             self.add(MAGIC + framed(json.dumps(facts).encode() + b"\n"))
             self.ended = True
             return
@@ -144,6 +146,16 @@ class Journal:
         if self.stream is None:
             raise ModelFileError(self.path, "it is not open")
         return self.stream
+
+    def clear(self) -> None:
+        """Remove journals of parts: where the whole is begun, they are of a fit that nobody goes on with."""
+        for path in self.checkpoint.folder.glob("*.journal"):
+            if path == self.path or not path.is_file():
+                continue
+            with path.open("rb") as stream:
+                ours = stream.read(len(MAGIC)) == MAGIC
+            if ours:
+                path.unlink()
 
     def within(self, part: str) -> Journal:
         """Give the journal of a fit within this one, which is still to be opened."""
