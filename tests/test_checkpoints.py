@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,9 @@ from checkpointed import (
 )
 from concordant import BoostedRanker, Comparer, LinearRanker, LinearRankerCV, PairRanker
 from concordant.exceptions import ModelFileError, ParameterError
+from concordant.metrics.convention import Convention
 from concordant.rankers.boosters import segments
+from concordant.rankers.told import told_metric
 from concordant.solvers import journal as journals
 from concordant.solvers.checkpoint import JOURNAL, SNAPSHOT, Checkpoint, Snapshot, digest, spelled
 from concordant.solvers.journal import Journal, recalled
@@ -310,6 +313,16 @@ def test_another_booster_version_is_refused(whole, tmp_path, monkeypatch):
         fitted("lightgbm", tmp_path / "copy")
 
 
+@pytest.mark.parametrize(("name", "other"), [("cv", {"tol": 1e-4}), ("comparer", {"C": 2.0})])
+def test_a_deleted_journal_takes_its_parts_along(name, other, whole, tmp_path):
+    copied(whole(name)[2], tmp_path / "a")
+    assert len(list((tmp_path / "a").glob("*.journal"))) > 1
+    (tmp_path / "a" / "mine.journal").write_text("of somebody else")
+    (tmp_path / "a" / JOURNAL).unlink()  # as the hint says
+    assert made_of(fitted(name, tmp_path / "a", **other)) == made_of(fitted(name, **other))
+    assert (tmp_path / "a" / "mine.journal").read_text() == "of somebody else"
+
+
 @pytest.mark.parametrize(("first", "second"), [("lbfgs", "lightgbm"), ("pairs", "sgd"), ("cv", "lbfgs")])
 def test_one_folder_is_of_one_kind_of_fit(first, second, whole, tmp_path):
     copied(whole(first)[2], tmp_path / "copy")
@@ -351,6 +364,31 @@ def test_user_functions_are_told_apart(tmp_path):
     Comparer(kernels[0], calibration=0, checkpoint=tmp_path / "c").fit(*PAIRS)
     with pytest.raises(ModelFileError, match="other data"):
         Comparer(kernels[1], calibration=0, checkpoint=tmp_path / "c").fit(*PAIRS)
+
+
+def steep(power, field="discount"):
+    """Give a metric with a function in its convention: one name for all powers."""
+    rules = {"discount": lambda place: 1.0 / np.asarray(place, dtype=float) ** power}
+    rules["gain"] = lambda grade: np.asarray(grade, dtype=float) ** power
+    return concordant.metric("dcg@5", convention=Convention(**{field: rules[field]}))
+
+
+@pytest.mark.parametrize("field", ["gain", "discount"])
+@pytest.mark.parametrize("name", ["lbfgs", "cv", "lightgbm", "neural"])
+def test_functions_in_a_convention_are_told_apart(name, field, tmp_path):
+    own = {"max_iter": 1} if name in ("lbfgs", "cv") else {}
+    fitted(name, tmp_path / "a", metric=steep(0.5, field), **own)
+    fitted(name, tmp_path / "a", metric=steep(0.5, field), **own)  # another function that gives the same
+    with pytest.raises(ModelFileError, match="written with metric="):
+        fitted(name, tmp_path / "a", metric=steep(3.0, field), **own)
+
+
+def test_rules_that_end_are_told_apart_to_their_end():
+    tables = np.array([1.0, 0.5, 0.25]), np.array([1.0, 0.5, 0.125])
+    rules = [partial(lambda table, place: table[place - 1], table) for table in tables]
+    texts = {told_metric(concordant.metric("dcg@3", convention=Convention(discount=one))) for one in rules}
+    assert len(texts) == 2
+    assert told_metric(concordant.metric("ndcg@5")) == "ndcg@5"
 
 
 def test_a_linear_fit_may_be_given_more_iterations(tmp_path):
@@ -540,7 +578,7 @@ def test_a_full_disk_is_named(name, tmp_path, monkeypatch):
 
 @every_kind
 def test_what_is_no_folder_is_refused(name):
-    for wrong in (3, "", b"folder", ["a"], "a\0b"):
+    for wrong in (3, "", b"folder", ["a"], "a\0b", "~nosuchuser/x", "a\ud800"):
         with pytest.raises(ParameterError, match="a folder, or None"):
             fitted(name, wrong)
 
@@ -638,6 +676,37 @@ def test_parameters_have_one_spelling():
     assert spelled(np.float32(0.5)) == spelled(0.5) == "0.5"
     assert spelled(np.int8(3)) == spelled(3)
     assert spelled(digest).endswith("checkpoint.digest")
+
+
+class Bent:
+    """A function with a state, which has no name of its own."""
+
+    def __call__(self, left, right):
+        return left @ right.T
+
+
+def test_functions_are_spelled_without_addresses():
+    for one in (Bent(), partial(digest, Bent(), power=2), partial(Bent(), np.ones(2)), np.vectorize(Bent())):
+        assert "0x" not in spelled(one)
+    assert spelled(partial(digest, 1, power=2)) != spelled(partial(digest, 1, power=3))
+    assert spelled(partial(digest, 1)) != spelled(partial(digest, 2)) != spelled(partial(spelled, 2))
+
+
+def test_what_a_killed_write_left_is_removed(whole, tmp_path):
+    copied(whole("pairs")[2], tmp_path / "a")
+    for left in (".checkpoint.0123abcd.tmp.npz", "..checkpoint.npz.0123abcd.tmp.probe"):
+        (tmp_path / "a" / left).write_bytes(b"half")
+    (tmp_path / "a" / ".checkpoint.notes.tmp.npz").write_bytes(b"of somebody else")
+    fitted("pairs", tmp_path / "a")
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {SNAPSHOT, ".checkpoint.notes.tmp.npz"}
+
+
+def test_a_snapshot_is_on_the_disk_before_it_replaces_another(tmp_path, monkeypatch):
+    calls, real = [], (os.fsync, Path.replace)
+    monkeypatch.setattr(os, "fsync", lambda place: calls.append("fsync") or real[0](place))
+    monkeypatch.setattr(Path, "replace", lambda *paths: calls.append("replace") or real[1](*paths))
+    Snapshot(Checkpoint(tmp_path, {}, "")).write({}, {"a": np.ones(3)})
+    assert calls == ["fsync", "replace"]
 
 
 def test_the_journal_costs_what_it_keeps(whole):

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,17 @@ class Checkpoint:
                 with write_atomically(self.folder / f".{name}.probe") as stream:
                     stream.write(MAGIC)
                 (self.folder / f".{name}.probe").unlink()
+                self.sweep(name)
             for other in {JOURNAL, SNAPSHOT} - {name}:
                 if (self.folder / other).exists():
                     raise ModelFileError(self.folder / other, "it was written by another kind of fit", ANEW)
             yield
+
+    def sweep(self, name: str) -> None:
+        """Remove what writes left that were killed."""
+        for stem, suffix in ((Path(name).stem, Path(name).suffix), (f".{name}", ".probe")):
+            for path in self.folder.glob(f".{stem}.{'[0-9a-f]' * 8}.tmp{suffix}"):
+                path.unlink()
 
     def check(self, path: Path, facts: Mapping[str, Any]) -> None:
         """Refuse a file of another fit."""
@@ -150,6 +158,8 @@ class Snapshot:
         with named_errors(self.path, "written"), write_atomically(self.path) as stream:
             stream.write(head)
             stream.write(contents.getbuffer())
+            stream.flush()
+            os.fsync(stream.fileno())  # else a power failure may leave the new name, and no contents
 
     def read(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Give facts and arrays, if the file is whole and of this fit; None where there is none."""
@@ -191,23 +201,36 @@ def checked_folder(given: Any) -> Path | None:
     >>> checked_folder(None) is None, checked_folder("runs/first").name
     (True, 'first')
     """
-    named = isinstance(given, (str, Path)) and str(given) and "\0" not in str(given)
-    if given is not None and not named:
-        raise ParameterError("checkpoint", given, "a folder, or None")
-    return None if given is None else Path(given).expanduser()
+    if given is None:
+        return None
+    try:
+        if not isinstance(given, (str, Path)) or not str(given) or b"\0" in os.fsencode(given):
+            raise ParameterError("checkpoint", given, "a folder, or None")
+        return Path(given).expanduser()
+    except (RuntimeError, UnicodeError) as error:  # ~nobody; a name that the file system cannot hold
+        raise ParameterError("checkpoint", given, f"a folder, or None ({error})") from error
 
 
 def spelled(value: Any) -> str:
-    """Give a parameter as text, in one spelling; of a function its name.
+    """Give a parameter as text, in one spelling, the same in every process; of a function its name.
 
     >>> spelled(np.float64(0.5)), spelled(np.int64(3)), spelled(np.mean)
     ('0.5', '3', 'numpy.mean')
+    >>> spelled(partial(np.mean, axis=0))
+    'partial(numpy.mean, axis=0)'
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, partial):
+        given = [spelled(one) for one in (value.func, *value.args)]
+        given += [f"{name}={spelled(one)}" for name, one in value.keywords.items()]
+        return f"partial({', '.join(given)})"
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
-    return repr(value)
+    text = repr(value)
+    if callable(value) and " at 0x" in text:  # an address, which is another one next time
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    return text
 
 
 def digest(*values: Any) -> str:
