@@ -594,6 +594,19 @@ def test_bad_parameters_are_named(parameters, error):
         cc.Comparer(**parameters).fit(*games(20))
 
 
+@pytest.mark.parametrize(
+    "own",
+    [{}, {"solver": "sgd", "loss": "logistic"}, {"kernel": "rbf", "approximation": "nystroem"}],
+    ids=str,
+)
+def test_seeds_are_those_of_the_libraries_beneath(own):
+    assert cc.Comparer(random_state=2**32 - 1, calibration=2, **own).fit(*games(40)).n_features_in_
+    with pytest.raises(ParameterError, match="at most 4294967295"):
+        cc.Comparer(random_state=2**32, **own).fit(*games(40))
+    with pytest.raises(ParameterError, match="at most 2147483647"):
+        cc.Comparer(max_iter=2**31, **own).fit(*games(40))
+
+
 def test_bad_weights_and_shapes_at_prediction():
     pairs, y = games(20)
     for weight in ([-1.0] * 20, [np.nan] * 20, [0.0] * 20, [1.0]):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from concordant._numbers import as_double, is_whole
+from concordant._numbers import as_double, is_whole, whole_numbers
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.scorers.kernel import Kernel
 from concordant.solvers.margin import LOSSES, METHODS
@@ -23,7 +23,7 @@ CHOICES = {
     "approximation": ("auto", "exact", "nystroem"),
     "solver": ("auto", "sgd"),
 }
-COUNTS = {"n_components": 1, "max_iter": 1, "random_state": 0, "calibration": 0}
+COUNTS = {"n_components": 1, "max_iter": 1, "calibration": 0}
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's folds
 LARGEST_COST = 1e100
 
@@ -72,8 +72,8 @@ def read_recipe(model: Comparer) -> Recipe:
     check_real("nu", model.nu, -math.ulp(0.0), math.nextafter(math.inf, 0.0), "finite and >= 0")
     for name, least in COUNTS.items():
         check_whole(name, getattr(model, name), least)
-    if model.random_state > LARGEST_SEED:
-        raise ParameterError("random_state", model.random_state, f"at most {LARGEST_SEED}")
+    if not is_whole(model.random_state, 0, LARGEST_SEED):
+        raise ParameterError("random_state", model.random_state, whole_numbers(0, LARGEST_SEED))
     if model.calibration == 1:
         raise ParameterError("calibration", 1, "0 (none), or at least 2 folds")
     scale = isinstance(model.gamma, str) and model.gamma == "scale"
@@ -91,6 +91,6 @@ def check_real(name: str, value: Any, above: float, most: float, allowed: str) -
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is no whole number, or too small."""
+    """Refuse what is no whole number, or out of range."""
     if not is_whole(value, least):
-        raise ParameterError(name, value, f"a whole number >= {least}")
+        raise ParameterError(name, value, whole_numbers(least))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from concordant._numbers import as_double, is_whole
+from concordant._numbers import as_double, is_whole, whole_numbers
 from concordant.exceptions import ParameterError
 from concordant.ratings.counts import Counts
 from concordant.ratings.leaderboard import Leaderboard
@@ -190,7 +190,7 @@ def check_level(level: float) -> float:
 def check_whole(name: str, value: object, least: int) -> int:
     """Give a whole number that is at least so large."""
     if not isinstance(value, Integral) or not is_whole(value, least):
-        raise ParameterError(name, value, f"a whole number >= {least}")
+        raise ParameterError(name, value, whole_numbers(least))
     return int(value)
 
 

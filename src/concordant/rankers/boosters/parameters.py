@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from concordant._numbers import as_double, is_whole
+from concordant._numbers import as_double, is_whole, whole_numbers
 from concordant.exceptions import ParameterError
 
 __all__ = ["REAL", "WHOLE", "check_parameters", "safe_names", "seed_of"]
@@ -34,7 +34,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     for name, (least, optional) in WHOLE.items():
         value = given[name]
         if not is_whole(value, least) and not (optional and value is None):
-            raise ParameterError(name, value, f"a whole number >= {least}" + ", or None" * optional)
+            raise ParameterError(name, value, whole_numbers(least) + ", or None" * optional)
     jobs = given["n_jobs"]
     if jobs is not None and not (isinstance(jobs, Integral) and (is_whole(jobs, 1) or jobs == -1)):
         raise ParameterError("n_jobs", jobs, "a whole number >= 1, or -1 or None: the library's own choice")
