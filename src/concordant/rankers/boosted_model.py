@@ -139,7 +139,8 @@ def short_indices(X: Any) -> Any:
     """Compressed rows whose indices have 32 bits, if they fit: CatBoost reads no others."""
     rows = csr_matrix(X)
     if max(rows.nnz, *rows.shape) < 2**31:
-        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+        rows.indices = rows.indices.astype(np.int32, copy=False)
+        rows.indptr = rows.indptr.astype(np.int32, copy=False)
     return rows
 
 

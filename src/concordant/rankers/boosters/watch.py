@@ -107,11 +107,6 @@ class Watch:
             self.note(score)
         self.latest = self.history[-1] if self.history and self.evaluate is not None else None
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether patience has run out."""
-        return self.patience is not None and len(self.history) - self.best >= self.patience
-
     def told(self, n_trees: int) -> bool:
         """Note a round; give whether to end."""
         grown = n_trees > len(self.history)
