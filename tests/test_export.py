@@ -175,7 +175,9 @@ def test_formats_by_suffix(tmp_path):
 def test_compressed_by_suffix(tmp_path):
     exported("linear", tmp_path / "a.json")
     assert exported("linear", tmp_path / "a.json.gz").format == "json"
-    assert gzip.decompress((tmp_path / "a.json.gz").read_bytes()) == (tmp_path / "a.json").read_bytes()
+    packed = (tmp_path / "a.json.gz").read_bytes()
+    assert gzip.decompress(packed) == (tmp_path / "a.json").read_bytes()
+    assert packed[3:8] == bytes(5)  # neither a name nor a time: equal models give equal files
 
 
 def test_equal_models_give_equal_files(tmp_path):
@@ -688,7 +690,7 @@ def test_bad_names_of_features(tmp_path):
         export(model_of("linear"), path, "elasticsearch")
     with pytest.raises(ShapeError, match="features has shape"):
         export(model_of("linear"), path, features=["a", "b"])
-    for names in (["a"] * 6, "abcdef", ["", *"abcde"], [1, 2, 3, 4, 5, 6]):
+    for names in (["a"] * 6, "abcdef", ["", *"abcde"], [1, 2, 3, 4, 5, 6], 5, True, np.array("a")):
         with pytest.raises(ParameterError, match="features"):
             export(model_of("linear"), path, "elasticsearch", features=names)
     model = fitted(cc.LinearRanker("ndcg"))

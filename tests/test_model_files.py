@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 import zipfile
 from copy import deepcopy
@@ -52,6 +53,7 @@ from concordant.persistence.archive import zipped
 from concordant.persistence.foreign import foreign_of
 from concordant.persistence.manifest import CHECKSUM, checksum_of
 from concordant.persistence.registry import MODELS
+from concordant.persistence.tree_soundness import check_xgboost
 from concordant.persistence.values import Packer, Reader
 from concordant.ratings import Elo
 from test_persistence import npy, rewritten, same, unzipped, with_sizes, zip_of
@@ -278,6 +280,27 @@ def test_a_digest_is_the_models_own(tmp_path):
     assert wanted != digest_of(tmp_path / "b.model")
     with pytest.raises(ModelFileError, match=f"not {wanted}"):
         load(tmp_path / "b.model", digest=wanted)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2", ".zst"])
+def test_equal_models_give_equal_files_compressed_or_not(suffix, written, tmp_path, monkeypatch):
+    (tmp_path / "elo").write_bytes(written["elo"])
+    model = load(tmp_path / "elo")
+    for name, moment in (("a", 1e9), ("b", 2e9)):
+        monkeypatch.setattr(time, "time", lambda moment=moment: moment)
+        save(model, tmp_path / f"{name}.model{suffix}")
+    assert (tmp_path / f"a.model{suffix}").read_bytes() == (tmp_path / f"b.model{suffix}").read_bytes()
+    assert same(learned(load(tmp_path / f"a.model{suffix}")), learned(model))
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2", ".zst"])
+def test_a_file_that_is_not_there(suffix, written, tmp_path):
+    missing = tmp_path / f"nowhere.model{suffix}"
+    with pytest.raises(FileNotFoundError, match=r"No such file.*nowhere"):
+        load(missing)
+    (tmp_path / "elo").write_bytes(written["elo"])
+    with pytest.raises(FileNotFoundError, match=r"No such file.*folder"):
+        save(load(tmp_path / "elo"), tmp_path / "folder" / missing.name)
 
 
 def test_trees_of_another_digest_are_not_parsed(tmp_path, monkeypatch):
@@ -642,6 +665,8 @@ WRONG = {
             m["fitted"].update(coef_={"foreign": "lightgbm", "fields": {"trees": {"bytes": "a.txt"}}}),
         ),
         "a callback": lambda m, _: m["parameters"].update(callback={"part": "Softmax", "fields": {}}),
+        "a checkpoint": lambda m, _: m["parameters"].update(checkpoint="a folder"),
+        "words": lambda m, _: m["parameters"].update(verbose=3),
         "names": lambda m, _: m.update(feature_names=["a", "b", "c"]),
     },
     "cv shuffled": {
@@ -710,6 +735,16 @@ LIGHTGBM = {  # pattern -> what stands there instead, in the first place; sizes 
     "a tree's number": (r"Tree=0", "Tree=1"),
     "no end": (r"end of parameters", ""),
     "a parameter": (r"\[boosting: gbdt\]", "[boosting: gbdt"),
+    "a line that ends in CR": (r"shrinkage=", "shrinkage=0.1\rleft_child=900000 900000\rx="),
+    "a head that has CR": (r"version=v4", "version=v4\rmax_feature_idx=1"),
+    "an end before the end": (r"shrinkage=", "shrinkage=0.1\0x="),
+    "a line without =": (r"shrinkage=", "shrinkage\nx="),
+    "an empty line": (r"num_cat=", "x=\n\nnum_cat="),
+    "a tree before the trees": (r"tree_sizes=", "Tree=0\nnum_leaves=9\ntree_sizes="),
+    "other digits": (r"num_leaves=\d", "num_leaves=\N{ARABIC-INDIC DIGIT THREE}"),
+    "a megabyte of digits": (r"threshold=\S+", "threshold=" + "1" * 2**20 + "x"),
+    "a megabyte of spaces": (r"threshold=\S+", "threshold=" + " " * 2**20 + "x"),
+    "a megabyte of names": (r"importances:\n", "importances:\n" + "=1" * 2**19 + "x\n"),
 }
 
 
@@ -767,6 +802,74 @@ def test_trees_of_xgboost_that_are_none(change, tmp_path):
     files["booster_.trees.json"] = json.dumps(trees).encode()
     with pytest.raises(ModelFileError, match="these are no trees"):
         load(rewritten(tmp_path, manifest, files))
+
+
+@pytest.mark.parametrize("again", [r'"left_children"', r'"\u006ceft_children"'])
+def test_what_python_and_xgboost_read_otherwise(again, tmp_path):
+    """Given to XGBoost, which takes the first of these, they end the process."""
+    save(fitted("xgboost")[0], tmp_path / "a.model")
+    manifest, files = unzipped((tmp_path / "a.model").read_bytes())
+    found = re.search(r'"left_children":(\[.*?\])', text := files["booster_.trees.json"].decode())
+    harm = f'"left_children":{json.dumps([10**8] * len(json.loads(found[1])))},{again}:{found[1]}'
+    files["booster_.trees.json"] = text.replace(found[0], harm, 1).encode()
+    with pytest.raises(ModelFileError, match="a name twice in one object"):
+        load(rewritten(tmp_path, manifest, files))
+
+
+def test_xgboost_is_given_what_was_checked(tmp_path):
+    """Names are written as they were read: XGBoost itself does not know this one, escaped."""
+    model, X = fitted("xgboost")
+    save(model, tmp_path / "a.model")
+    manifest, files = unzipped((tmp_path / "a.model").read_bytes())
+    escaped = files["booster_.trees.json"].replace(b'"left_children"', rb'"\u006ceft_children"')
+    files["booster_.trees.json"] = escaped
+    assert load(rewritten(tmp_path, manifest, files)).predict(X).tobytes() == model.predict(X).tobytes()
+
+
+def test_numbers_of_xgboost_are_written_as_they_were():
+    """Any single-precision number, and any name of a feature."""
+    library, (model, _) = pytest.importorskip("xgboost"), fitted("xgboost")
+    trees = json.loads(bytes(model.booster_.save_raw("json")))
+    trees["learner"]["feature_names"] = ["größe", "日本", 'a "b"\n', "back\\slash"]
+    found = trees["learner"]["gradient_booster"]["model"]["trees"]
+    rng = np.random.default_rng(0)
+    for tree in found:
+        bits = rng.integers(0, 2**32, len(tree["split_conditions"]), dtype=np.uint32)
+        drawn = bits.view(np.float32)
+        tree["base_weights"] = [float(str(one)) for one in np.where(np.isfinite(drawn), drawn, np.float32(0))]
+    first(found[0], "base_weights", float(str(np.float32(1e-45))))
+    plain = json.dumps(trees, ensure_ascii=False).encode()
+    as_written = library.Booster(model_file=bytearray(plain)).save_raw("json")
+    through = library.Booster(model_file=bytearray(check_xgboost(bytes(as_written)))).save_raw("json")
+    assert bytes(through) == bytes(as_written)
+    told = json.loads(bytes(through))["learner"]["gradient_booster"]["model"]["trees"]
+    for one, other in zip(told, found, strict=True):  # the drawn ones, to the last bit
+        assert np.array_equal(np.float32(one["base_weights"]), np.float32(other["base_weights"]))
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost", "catboost"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "city=Paris",
+        "a=1=2",
+        "Tree=0",
+        "end of trees",
+        "parameters:",
+        'a "b"',
+        "a,b:",
+        "日本",
+        "tab\t",
+        "a\nb",
+    ],
+)
+def test_odd_names_of_features(booster, name, tmp_path):
+    X = FRAME.set_axis([name, "b", "c", "d"], axis=1)
+    model = BoostedRanker(booster=booster, **SMALL).fit(X, TOY.y, qid=TOY.qid)
+    save(model, tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    assert loaded.predict(X).tobytes() == model.predict(X).tobytes()
+    assert loaded.feature_names_in_.tolist() == X.columns.tolist()
 
 
 @pytest.mark.parametrize(

@@ -185,9 +185,9 @@ def feature_names(model: Any, given: ArrayLike, n_features: int) -> tuple[str, .
         except (AttributeError, NotFittedError):
             found = ()
         return tuple(map(str, found))
-    if isinstance(given, str) or not all(isinstance(name, str) and name for name in given):
+    names = tuple(given) if np.iterable(given) and not isinstance(given, str) else (None,)
+    if not all(isinstance(name, str) and name for name in names):
         raise ParameterError("features", given, "a list of names, none of them empty")
-    names = tuple(given)
     if len(names) != n_features:
         raise ShapeError("features", (len(names),), f"one name for each of {n_features} features")
     if len(set(names)) < len(names):

@@ -55,8 +55,8 @@ class XGBoostTrees:
 
     def made(self, trees: bytes) -> Any:
         """Read them, if they are trees."""
-        check_xgboost(trees)
-        return BOOSTERS["xgboost"].library().Booster(model_file=bytearray(trees))
+        checked = check_xgboost(trees)
+        return BOOSTERS["xgboost"].library().Booster(model_file=bytearray(checked))
 
 
 class CatBoostTrees:

@@ -11,7 +11,7 @@ from typing import Any
 from concordant.exceptions import ModelFileError
 from concordant.metrics.metric import Metric
 from concordant.persistence.archive import MANIFEST, canonical, digest
-from concordant.persistence.refusal import WRITTEN_BY, UnreadableError
+from concordant.persistence.refusal import WRITTEN_BY, UnreadableError, once
 from concordant.persistence.registry import LEARNED, MODELS, UNSAVED
 from concordant.persistence.values import Packer
 from concordant.surrogates import Surrogate
@@ -109,6 +109,7 @@ def checked_manifest(files: Mapping[str, bytes]) -> dict[str, Any]:
     if CHECKSUM in own and files.get(CHECKSUM) != checksum_of(files[MANIFEST]):
         raise UnreadableError("its manifest does not have the checksum that was written with it")
     check_class(manifest)
+    check_unsaved(manifest["parameters"])
     if manifest["arrays"].keys() != files.keys() - own:
         raise UnreadableError("its files are not those that its manifest names")
     for name, told in manifest["arrays"].items():
@@ -123,12 +124,6 @@ def read_json(contents: bytes) -> Any:
 
     def refused(word: str) -> Any:
         raise UnreadableError(f"its manifest has {word}, which is no JSON")
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise UnreadableError("its manifest has a name twice in one object")
-        return found
 
     return json.loads(contents.decode(), parse_constant=refused, object_pairs_hook=once)
 
@@ -154,6 +149,13 @@ def check_class(manifest: dict[str, Any]) -> None:
         told = f"it was written by concordant {manifest.get('library')}, with {', '.join(map(repr, unknown))}"
         problem = f"{told}; this is {version()}, whose {name} has no such parameter"
         raise UnreadableError(problem, "read it by the version that wrote it.")
+
+
+def check_unsaved(parameters: Mapping[str, Any]) -> None:
+    """Refuse what no file says: a fit would write to the path of a stranger's checkpoint."""
+    for name, kept in UNSAVED.items():
+        if parameters.get(name, kept) != kept:
+            raise UnreadableError(f"its parameter {name} is {parameters[name]!r}: every file says {kept!r}")
 
 
 def content_digest(manifest: Mapping[str, Any]) -> str:

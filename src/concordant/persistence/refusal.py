@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["WRITTEN_BY", "UnreadableError"]
+from typing import Any
+
+__all__ = ["WRITTEN_BY", "UnreadableError", "once"]
 
 WRITTEN_BY = "model files are written by concordant.save, `concordant train` and `concordant compare fit`."
 
@@ -15,3 +17,11 @@ class UnreadableError(Exception):
     ) -> None:
         super().__init__(problem)
         self.hint = hint
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Give an object of JSON; refuse one with a name twice, of which each reader takes another."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise UnreadableError("it has a name twice in one object")
+    return found

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from concordant.persistence.refusal import UnreadableError
+from concordant.persistence.refusal import UnreadableError, once
 from concordant.types import BoolArray, IntArray
 
 __all__ = ["check_lightgbm", "check_xgboost"]
 
-NUMBER = r"-?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)"
-NUMBERS = re.compile(rf" *(?:{NUMBER}(?: +{NUMBER})*)? *")
+# Digits are those of ASCII, and match in one way: to look for others takes the square of the length.
+NUMBER = r"-?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|inf|nan)"
+NUMBERS = re.compile(rf"(?:{NUMBER}(?: +{NUMBER})*)?", re.ASCII)
+LIGHTGBM_HEAD = {
+    "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx",
+    "feature_names", "feature_infos", "monotone_constraints", "tree_sizes",
+}  # fmt: skip
 LIGHTGBM_END = re.compile(
-    r"end of trees\n\nfeature_importances:\n(?:[^\n=]+=\d+\n)*\n"
-    r"parameters:\n(?:\[\w+: [^\n]*\]\n)*\nend of parameters\n\npandas_categorical:null\n*"
+    r"end of trees\n\nfeature_importances:\n(?:[^\n]+=\d+\n)*\n"
+    r"parameters:\n(?:\[\w+: [^\n]*\]\n)*\nend of parameters\n\npandas_categorical:null\n*",
+    re.ASCII,
 )
 LARGEST = 2**31 - 1
 LARGEST_CATEGORY = 2**24  # a library has a bit for each up to the highest
@@ -33,7 +39,7 @@ def require(fact: Any, what: str) -> None:
 
 def tokens(text: str, name: str) -> list[str]:
     """Give the numbers of a line of text."""
-    require(NUMBERS.fullmatch(text), f"{name} is no list of numbers")
+    require(NUMBERS.fullmatch(text.strip(" ")), f"{name} is no list of numbers")
     return text.split()
 
 
@@ -66,10 +72,12 @@ def check_shape(left: IntArray, right: IntArray, n_deleted: int = 0) -> IntArray
 
 def check_lightgbm(trees: bytes) -> None:
     """Refuse text that is no list of trees as LightGBM writes it."""
+    require(b"\r" not in trees and b"\0" not in trees, r"LightGBM ends lines and text at \r and \0")
     head, _, body = trees.partition(b"\n\n")
     require(head.startswith(b"tree\n"), "it begins otherwise")
-    given = settings(head.decode().split("\n"))
+    given = settings(head.decode().removeprefix("tree\n"))
     require("objective" not in given, "they have a loss of their own")
+    require(given.keys() <= LIGHTGBM_HEAD, "a line before them is none of LightGBM's")  # a tree among them
     require(given["num_class"] == given["num_tree_per_iteration"] == "1", "more than one score per item")
     n_features = one(given, "max_feature_idx", 0, WIDEST) + 1
     one(given, "label_index", 0, LARGEST)
@@ -79,12 +87,14 @@ def check_lightgbm(trees: bytes) -> None:
     for number, size in enumerate(whole(given["tree_sizes"], 1, len(body), "tree_sizes").tolist()):
         block, start = body[start : start + size].decode(), start + size
         require(block.startswith(f"Tree={number}\n") and block.endswith("\n\n\n"), "sizes are wrong")
-        check_lightgbm_tree(settings(block.rstrip("\n").split("\n")), n_features)
+        check_lightgbm_tree(settings(block.rstrip("\n")), n_features)
     require(LIGHTGBM_END.fullmatch(body[start:].decode()), "they end otherwise")
 
 
-def settings(lines: Sequence[str]) -> dict[str, str]:
-    """Give what stands on lines of name=value; a name alone has no value."""
+def settings(text: str) -> dict[str, str]:
+    """Give what stands on lines of name=value; of a line without LightGBM reads on in the next."""
+    lines = text.split("\n")
+    require(all("=" in line for line in lines), "a line has no =")
     pairs = [line.partition("=")[::2] for line in lines]
     found = dict(pairs)
     require(len(found) == len(pairs), "a name stands twice")
@@ -148,9 +158,19 @@ def check_linear(given: Mapping[str, str], n_leaves: int, n_features: int) -> No
 REALS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
 
 
-def check_xgboost(trees: bytes) -> None:
-    """Refuse JSON that is no list of trees as XGBoost writes it."""
-    learner = json.loads(trees.decode())["learner"]
+def check_xgboost(trees: bytes) -> bytes:
+    """Refuse JSON that is no list of trees as XGBoost writes it; give what was checked, written anew.
+
+    XGBoost reads escapes in names otherwise, and must not see what was not looked at. Its numbers have at
+    most nine digits: read as doubles and written, they are the same.
+    """
+    found = json.loads(trees.decode(), object_pairs_hook=once)
+    check_xgboost_learner(found["learner"])
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def check_xgboost_learner(learner: Mapping[str, Any]) -> None:
+    """Refuse trees whose number, order, features or rounds are wrong."""
     told, booster = learner["learner_model_param"], learner["gradient_booster"]
     n_features = one(told, "num_feature", 1, WIDEST)
     require((told["num_class"], told["num_target"]) == ("0", "1"), "more than one score per item")

@@ -40,11 +40,34 @@ def _open_zstd(path: Path, mode: str) -> Any:
     from pyarrow import input_stream, output_stream
 
     opener = input_stream if mode == "rb" else output_stream
-    return opener(os.fspath(path), compression="zstd")
+    try:
+        return opener(os.fspath(path), compression="zstd")
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error  # as `open` says it
+
+
+class _GzipWriter(gzip.GzipFile):
+    """Without the name and the time that gzip keeps: equal contents give equal files."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        super().__init__("", "wb", fileobj=self._file, mtime=0)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._file.close()
+
+
+def _open_gzip(path: Path, mode: str) -> Any:
+    return gzip.open(path) if mode == "rb" else _GzipWriter(path)
 
 
 COMPRESSED: dict[str, Callable[[Path, str], Any]] = {
-    ".gz": gzip.open,
+    ".gz": _open_gzip,
     ".xz": lzma.open,
     ".bz2": bz2.open,
     ".zst": _open_zstd,
