@@ -3,6 +3,9 @@
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 
 NAN, INF = float("nan"), float("inf")
 
@@ -91,6 +94,32 @@ UNUSUAL = {
     "other bytes": lambda array: np.asarray(array).astype(np.asarray(array).dtype.newbyteorder()),
 }
 
+
+def spans(array):
+    """Spans of time in the place of numbers."""
+    return np.arange(np.size(array)).astype("timedelta64[us]").reshape(np.shape(array))
+
+
+def named(array):
+    """Columns by name."""
+    return {f"f{number}": column for number, column in enumerate(np.asarray(array).T)}
+
+
+# Features that are no numbers by what stands in columns or objects, not by the type of an array.
+WORDS = {
+    "text as objects": lambda array: np.asarray(array).astype(str).astype(object),
+    "bytes as objects": lambda array: np.asarray(array).astype("S").astype(object),
+    "one text among objects": with_object("1.5"),
+    "dates as objects": with_object(np.datetime64("2020-01-01")),
+    "pandas, text": lambda array: pd.DataFrame(array).astype(str),
+    "pandas, dates": lambda array: pd.DataFrame(dates(array).astype("datetime64[us]")),
+    "pandas, spans": lambda array: pd.DataFrame(array).assign(last=spans(array)[:, 0]).iloc[:, 1:],
+    "pandas, categories of text": lambda array: pd.DataFrame(array).astype(str).astype("category"),
+    "polars, text": lambda array: pl.DataFrame(named(array)).cast(pl.String),
+    "polars, dates": lambda array: pl.DataFrame(named(dates(array))),
+    "pyarrow, text": lambda array: pl.DataFrame(named(array)).cast(pl.String).to_arrow(),
+    "pyarrow, spans": lambda array: pa.table(named(spans(array))),
+}
 
 DEFECTS = {
     "features": {

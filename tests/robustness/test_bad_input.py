@@ -1,6 +1,7 @@
 """Each subject x each argument x each defect: refused by an error that names it, and nothing is lost."""
 
 import copy
+import re
 from collections import defaultdict
 from functools import partial
 
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from concordant import ConcordantError
 from robustness.cells import Cell, cells
-from robustness.defects import DEFECTS, UNUSUAL
+from robustness.defects import DEFECTS, UNUSUAL, WORDS
 from robustness.legitimate import LEGITIMATE, reason
 from robustness.models import is_brief
 from robustness.outcomes import ACCEPTED, BROKEN, REFUSED, tried
@@ -28,6 +29,7 @@ OTHER = {  # of a role: forms in which it is something else
     "times": ("float32", "decimals"),
     "orders": ("lists",),  # each an order of items, where an array has their places
 }
+WORDED = [name for name, subject in SUBJECTS.items() if "features" in subject.roles.values()]
 
 
 def marked(name):
@@ -42,6 +44,22 @@ def test_bad_input_is_refused_by_name(name):
         outcome = cell.outcome()
         if outcome.kind != (ACCEPTED if reason(cell) else REFUSED):
             wrong.append((cell.name, outcome.kind, outcome.told))
+    assert wrong == []
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")
+@pytest.mark.parametrize("name", [marked(name) for name in WORDED])
+def test_text_and_dates_in_frames_and_objects_are_refused(name):
+    subject = SUBJECTS[name]
+    wrong = []
+    for argument in (one for one, role in subject.roles.items() if role == "features"):
+        for defect, damaged in WORDS.items():
+            given = {**subject.given, argument: damaged(subject.given[argument])}
+            words = f"{subject.told.get(argument, argument)}|categorical_features"
+            outcome = tried(partial(subject.call, **given), words)
+            category = re.fullmatch(r"BoostedRanker.*\.fit", name) and defect == "pandas, categories of text"
+            if outcome.kind != (ACCEPTED if category else REFUSED):
+                wrong.append((argument, defect, outcome))
     assert wrong == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["check", "check_features", "check_pairs", "naming_features", "plain_features", "refuse_large"]
 
+WORDS = (str, bytes, date, time, timedelta, np.datetime64, np.timedelta64)  # datetime is a date
 LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles
 
 
@@ -92,9 +94,39 @@ def plain_features(X: ArrayLike, name: str = "X") -> ArrayLike:
     """
     refuse_masked(X, name)
     given = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    if getattr(getattr(given, "dtype", None), "kind", "f") in "USmMV":
-        raise NotNumericError(name, f"it holds {given.dtype}")
+    refuse_words(given, name)
+    for number, column in odd_columns(given):
+        refuse_words(np.asarray(column), f"{name}[:, {number}]")
     return given
+
+
+def odd_columns(frame: Any) -> Iterator[tuple[int, Any]]:
+    """Columns of a frame that are not numbers by their type, with their number."""
+    if hasattr(frame, "iloc") and hasattr(frame, "dtypes") and frame.ndim == 2:
+        kinds = enumerate(frame.dtypes)
+        yield from ((number, frame.iloc[:, number]) for number, kind in kinds if kind.kind not in "biuf")
+    elif hasattr(frame, "columns"):
+        import narwhals as nw
+
+        given = frame.get_columns() if hasattr(frame, "get_columns") else frame.columns
+        for number, column in enumerate(given):
+            series = nw.from_native(column, series_only=True, pass_through=True)
+            if isinstance(series, nw.Series) and not series.dtype.is_numeric():
+                yield number, column
+
+
+def refuse_words(array: Any, name: str) -> None:
+    """Refuse text, dates and spans of time, among objects too; arrays of numbers are known by their type."""
+    kind = getattr(getattr(array, "dtype", None), "kind", "f")
+    if kind in "USTmMV":
+        raise NotNumericError(name, f"it holds {array.dtype}")
+    if kind != "O" or not isinstance(array, np.ndarray):
+        return
+    values = array.ravel().tolist()
+    if any(issubclass(one, WORDS) for one in set(map(type, values))):
+        place = next(place for place, value in enumerate(values) if isinstance(value, WORDS))
+        row = place * len(array) // array.size
+        raise NotNumericError(name, f"row {row} is {values[place]!r}").at(row)
 
 
 def refuse_large(matrix: FloatArray, name: str) -> None:

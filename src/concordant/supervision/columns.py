@@ -106,7 +106,7 @@ def numbers_from_objects(array: NDArray[Any], name: str) -> FloatArray:
             raise NotNumericError(name, f"row {row} is {value!r}").at(row)
         try:
             numbers[row] = float(value)
-        except (OverflowError, ValueError) as error:  # 10**400, a signalling NaN
+        except (OverflowError, TypeError, ValueError) as error:  # 10**400, datetime64, a signalling NaN
             raise NotNumericError(name, f"row {row} is {str(value)[:40]}").at(row) from error
     return numbers
 
@@ -137,21 +137,27 @@ def check_ids(values: ArrayLike, name: str = "qid") -> NDArray[Any]:
         raise ShapeError(name, array.shape, "one id per row")
     if array.dtype.kind == "O":
         ids = array.tolist()
-        for row, value in enumerate(ids):
-            if not isinstance(value, (str, bytes)) and isinstance(value, Iterable):  # slow: text is usual
-                seen = f"{name} is {repr(value)[:40]} at row {row}, neither numbers nor text"
-                raise LabelError(seen, "give each row one number or text as its id.")
-            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:  # noqa: PLR0124
-                raise no_id(name, row)
-            if isinstance(value, str) != isinstance(ids[0], str):
-                problem = f"{name} mixes text and numbers: row 0 is {ids[0]!r}, row {row} is {value!r}"
-                raise LabelError(problem, "give every id as the same type.")
+        if set(map(type, ids)) != {str}:  # text alone is the usual case, and sound
+            refuse_mixed(ids, name)
         array = np.asarray(ids)  # one common type, so that ids can be compared
     if array.ndim != 1 or array.dtype.kind not in "biufUSMm":
         raise LabelError(f"{name} is neither numbers nor text", "give each row one number or text as its id.")
     if array.dtype.kind in "fMm":
         refuse_inexact(array, name)
     return array
+
+
+def refuse_mixed(ids: list[Any], name: str) -> None:
+    """Refuse ids that are missing or no single values, and text among numbers."""
+    for row, value in enumerate(ids):
+        if not isinstance(value, (str, bytes)) and isinstance(value, Iterable):
+            seen = f"{name} is {repr(value)[:40]} at row {row}, neither numbers nor text"
+            raise LabelError(seen, "give each row one number or text as its id.")
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:  # noqa: PLR0124
+            raise no_id(name, row)
+        if isinstance(value, str) != isinstance(ids[0], str):
+            problem = f"{name} mixes text and numbers: row 0 is {ids[0]!r}, row {row} is {value!r}"
+            raise LabelError(problem, "give every id as the same type.")
 
 
 def refuse_inexact(array: NDArray[Any], name: str) -> None:
