@@ -39,10 +39,11 @@ from concordant import BoostedRanker, Comparer, LinearRanker, LinearRankerCV, Pa
 from concordant.exceptions import ModelFileError, ParameterError
 from concordant.metrics.convention import Convention
 from concordant.rankers.boosters import segments
-from concordant.rankers.told import told_metric
+from concordant.rankers.told import told_metric, told_surrogate
 from concordant.solvers import journal as journals
 from concordant.solvers.checkpoint import JOURNAL, SNAPSHOT, Checkpoint, Snapshot, digest, spelled
 from concordant.solvers.journal import Journal, recalled
+from concordant.surrogates import ListwiseHinge
 
 every_kind = pytest.mark.parametrize("name", KINDS)
 KILLED = "newton", "cv", "pairs", "xgboost", "catboost", "comparer"  # `python -m benchmarks kill_resume`: all
@@ -381,6 +382,13 @@ def test_functions_in_a_convention_are_told_apart(name, field, tmp_path):
     fitted(name, tmp_path / "a", metric=steep(0.5, field), **own)  # another function that gives the same
     with pytest.raises(ModelFileError, match="written with metric="):
         fitted(name, tmp_path / "a", metric=steep(3.0, field), **own)
+
+
+def test_surrogates_of_metrics_are_told_apart():
+    texts = {told_surrogate(ListwiseHinge(steep(power))) for power in (0.5, 0.5, 3.0)}
+    assert len(texts) == 2
+    bent = concordant.metric("dcg@5", convention=Convention(discount=partial(Bent(), np.ones(1))))
+    assert "0x" not in told_surrogate(ListwiseHinge(bent))
 
 
 def test_rules_that_end_are_told_apart_to_their_end():

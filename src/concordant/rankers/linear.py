@@ -18,7 +18,7 @@ from concordant.rankers.base import LinearModel, unchanged_by_errors
 from concordant.rankers.devices.losses import device_form, on_host, torch_device, working_on
 from concordant.rankers.progress import watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
-from concordant.rankers.told import told_metric
+from concordant.rankers.told import told_metric, told_surrogate
 from concordant.rankers.training import (
     SOLVERS,
     Problem,
@@ -328,7 +328,7 @@ class LinearRanker(LinearModel):
         seed = spelled(self.random_state) if self.solver == "sgd" else "None"
         return {
             "metric": told_metric(recipe[0]),
-            "surrogate": repr(recipe[1]),
+            "surrogate": told_surrogate(recipe[1]),
             "assume": spelled(self.assume),
             "f": spelled(self.f),
             "fit_scale": spelled(bool(self.fit_scale)),

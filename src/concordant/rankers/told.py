@@ -1,4 +1,4 @@
-"""What a checkpoint is told of a metric: its name, and what a user's functions in it give."""
+"""What a checkpoint is told of metric and surrogate: the name, and what a user's functions in it give."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 from concordant.metrics.convention import FUNCTIONS, Convention
 from concordant.metrics.metric import Metric
 from concordant.solvers.checkpoint import digest, spelled
+from concordant.surrogates import Surrogate
 from concordant.types import FloatArray
 
-__all__ = ["told_metric"]
+__all__ = ["told_metric", "told_surrogate"]
 
 POINTS = {"gain": np.arange(65.0), "discount": np.arange(1, 1025)}  # grades and places that tell rules apart
 
@@ -34,6 +35,18 @@ def told_metric(metric: Metric) -> str:
     named = replace(metric, convention=metric.convention.replace(**defaults))
     given = (f"{name}={spelled(rule)} {digest(values_of(name, rule))}" for name, rule in own.items())
     return " ".join((str(named), *given))
+
+
+def told_surrogate(surrogate: Surrogate) -> str:
+    """Give a surrogate as text that tells it from others, and so the metric that it may hold.
+
+    >>> from concordant.surrogates import Softmax
+    >>> told_surrogate(Softmax())
+    'Softmax()'
+    """
+    metric = getattr(surrogate, "metric", None)
+    text = repr(surrogate)
+    return text.replace(repr(metric), told_metric(metric)) if isinstance(metric, Metric) else text
 
 
 def values_of(name: str, rule: Callable[[Any], Any]) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from concordant.exceptions import ModelFileError
 from concordant.rankers.boosters.watch import Watch
-from concordant.rankers.told import told_metric
+from concordant.rankers.told import told_metric, told_surrogate
 from concordant.solvers.checkpoint import ANEW, Checkpoint, Snapshot, digest, spelled
 from concordant.supervision.queries import Queries
 
@@ -60,7 +60,8 @@ class Segment:
 def facts_of(plan: Plan, trees: Trees, version: str) -> dict[str, str]:
     """What the trees depend on besides data, as texts."""
     told = {name: spelled(value) for name, value in (vars(plan) | vars(trees)).items()}
-    return told | {"metric": told_metric(plan.metric), trees.library: version}
+    told |= {"metric": told_metric(plan.metric), "surrogate": told_surrogate(plan.surrogate)}
+    return told | {trees.library: version}
 
 
 def digest_of(plan: Plan, data: Data, held: Rows | None) -> str:

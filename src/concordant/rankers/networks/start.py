@@ -21,7 +21,7 @@ from concordant.rankers.networks.lesson import Lesson
 from concordant.rankers.networks.place import is_mixed, place_of, wake
 from concordant.rankers.networks.scores import is_beyond, mean_loss, validation
 from concordant.rankers.networks.training import Course, Trainer, reported
-from concordant.rankers.told import told_metric
+from concordant.rankers.told import told_metric, told_surrogate
 from concordant.scorers.neural import NeuralScorer
 from concordant.scorers.neural_transforms import check_transforms, fitted_transforms
 from concordant.solvers.checkpoint import Checkpoint, Snapshot, checked_folder, digest
@@ -58,7 +58,7 @@ def checkpoint_of(
         queries = Queries.of(held.qid, held.X.shape[0], "X")
         data += [held.X, metric.read_labels(held.y), queries.order, queries.offsets]
     told = {name: repr(spelled(given[name])) for name, spelled in REMEMBERED.items()}
-    told["metric"], told["surrogate"] = told_metric(metric), repr(lesson.surrogate)
+    told["metric"], told["surrogate"] = told_metric(metric), told_surrogate(lesson.surrogate)
     fraction = str(float(given["validation_fraction"]))
     if held is not None or given["early_stopping"] is None:
         fraction = f"None ({'eval_set' if held is not None else 'early_stopping=None'})"
