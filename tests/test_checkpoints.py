@@ -45,6 +45,8 @@ from concordant.solvers.checkpoint import JOURNAL, SNAPSHOT, Checkpoint, Snapsho
 from concordant.solvers.journal import Journal, recalled
 from concordant.surrogates import ListwiseHinge
 
+pytestmark = pytest.mark.once
+
 every_kind = pytest.mark.parametrize("name", KINDS)
 KILLED = "newton", "cv", "pairs", "xgboost", "catboost", "comparer"  # `python -m benchmarks kill_resume`: all
 DRAWN = "lightgbm", "xgboost"  # begin anew at each edge, with other draws than without a checkpoint

@@ -41,6 +41,8 @@ from concordant.exporting.golden import Draft, check_draft
 from concordant.exporting.sources import read_model
 from concordant.ratings import BradleyTerry, Elo, Glicko
 
+pytestmark = pytest.mark.once
+
 DATA = cc.synthetic.grades(n_queries=40, n_items=(5, 12), n_features=6, seed=1)
 GAMES = cc.synthetic.comparisons(n=100, norm="l2", tie_share=0.4, seed=1)
 NAMES = [f"feature {number}" for number in range(6)]

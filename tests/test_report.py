@@ -27,6 +27,8 @@ from concordant.exceptions import EmptyDataError, LabelError, LengthMismatchErro
 from concordant.metrics.convention import ALLOWED
 from concordant.rankers.folds import Rows
 
+pytestmark = pytest.mark.once
+
 pytest.importorskip("plotly")
 HOSTILE = "</script><script>window.hostile='ran'</script><img src=x onerror=alert(1)>&amp;\"'"
 SECTIONS = (

@@ -474,6 +474,14 @@ def counts(told):
     return told["n_queries"] - told["n_skipped"], told["n_skipped"]
 
 
+def test_rows_without_queries_are_remarked_upon(home, tmp_path):
+    lines = (home / "train.txt").read_text().splitlines()
+    bare = [" ".join(word for word in line.split() if not word.startswith("qid:")) for line in lines]
+    (tmp_path / "bare.txt").write_text("\n".join(bare) + "\n")
+    assert "are one query" in call("train", tmp_path / "bare.txt", "-o", tmp_path / "run").stderr
+    assert "are one query" not in call("train", home / "train.txt", "-o", tmp_path / "other").stderr
+
+
 def test_warnings_of_the_fit_are_notes(home, tmp_path):
     options = ["--set", "surrogate=preorder", "-o", tmp_path / "run"]
     result = call("train", home / "train.txt", *options)

@@ -14,6 +14,8 @@ from concordant.cli.train_kinds import KINDS, defaults_of, made
 from concordant.cli.tune_space import SPACES, Choices, Range, space_of
 from concordant.persistence import digest_of
 
+pytestmark = pytest.mark.once
+
 TREES = ["--model", "boosted", "--set", "n_jobs=1", "--folds", 2, "--space", "n_estimators=2:6"]
 FILES = {"config.toml", "best.toml", "run.json", "metrics.json", "trials.csv", "model.concordant"}
 

@@ -18,6 +18,8 @@ from robustness.outcomes import ACCEPTED, BROKEN, REFUSED, tried
 from robustness.subject import Subject
 from robustness.subjects import refit, subjects
 
+pytestmark = pytest.mark.once
+
 BY_SUBJECT = defaultdict(list)
 for one in cells():
     BY_SUBJECT[one.subject.name].append(one)

@@ -10,6 +10,8 @@ from robustness.models import BRIEF, ESTIMATORS
 from robustness.options import ALLOWED, PROBES, TOLD, choices, fitted_with
 from robustness.outcomes import BROKEN
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("name", [name for name in BRIEF if name in ESTIMATORS])
 def test_wrong_parameters_are_refused_by_name(name, tmp_path, monkeypatch, capsys):

@@ -14,6 +14,8 @@ from robustness.fuzzing import fuzzed, read_outcome
 from robustness.mutations import WORDS
 from robustness.outcomes import ACCEPTED, BROKEN, REFUSED
 
+pytestmark = pytest.mark.once
+
 READERS = [*text_readers(), *binary_readers()]
 each = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 

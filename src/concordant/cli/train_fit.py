@@ -224,6 +224,8 @@ def left_out(model: Any, train: FileRows) -> list[str]:
     """Say which queries taught nothing, and which were held out."""
     n_given, n_used = train.n_queries, int(model.n_queries_)
     lines = []
+    if n_given == 1:
+        lines.append(f"all rows of {train.path.name} are one query: if it has several, ids are missing")
     if n_used < n_given:
         held = plural(n_given - n_used, "query was", "queries were")
         lines.append(f"{held} held out of the training set, for early stopping")

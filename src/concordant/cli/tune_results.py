@@ -44,7 +44,9 @@ def trial_table(done: Tuned) -> Table:
 
 def remarks(done: Tuned) -> list[str]:
     """Say what a reader should know of the search."""
-    lines = [
+    chosen = ", ".join(f"{name}={spelled(done.best.parameters[name])}" for name in done.tune.space)
+    lines = [f"best is trial {done.best.number}, {chosen}: the model below is fitted with it to all queries"]
+    lines += [
         f"the best {name}, {spelled(done.best.parameters[name])}, is at the end of what was tried "
         f"({one.plain()}): --space widens it"
         for name, one in done.tune.space.items()
