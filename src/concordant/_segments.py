@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,8 +21,10 @@ from concordant.types import FloatArray, IntArray
 __all__ = [
     "cut_queries",
     "kernel",
+    "kernel_threads",
     "n_threads",
     "one_blas_thread",
+    "one_kernel_thread",
     "run_chunks",
     "segment_reduce",
     "segment_sum",
@@ -29,6 +33,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+THREADS: ContextVar[int | None] = ContextVar("concordant_threads", default=None)
 SERIAL_ROWS = 20_000  # below this a thread costs more than it saves (about 0.1 ms)
 CHUNKS_PER_THREAD = 4  # so that one long query does not leave the other threads idle
 
@@ -64,8 +69,25 @@ def compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
     return cast("Function", compiled)
 
 
+@contextmanager
+def kernel_threads(number: int) -> Iterator[None]:
+    """Keep kernels to so many threads: where a cluster gives a task no more."""
+    before = THREADS.set(number)
+    try:
+        yield
+    finally:
+        THREADS.reset(before)
+
+
+def one_kernel_thread() -> AbstractContextManager[None]:
+    """Keep kernels to the calling thread: where a cluster gives each task one."""
+    return kernel_threads(1)
+
+
 def n_threads() -> int:
     """Threads used by kernels: `CONCORDANT_THREADS`, else the cores this process may use."""
+    if (number := THREADS.get()) is not None:
+        return number
     chosen = os.environ.get("CONCORDANT_THREADS", "")
     if chosen.isascii() and chosen.isdigit() and int(chosen) > 0:
         return int(chosen)
@@ -73,10 +95,34 @@ def n_threads() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+class Alone:
+    """A context in which BLAS has one thread; many may be in it at once, and the last one out ends it.
+
+    The limit is the process's: if each gave back what it found, the first out would end it for the others.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.limit = Lock(), 0, nullcontext()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.limit = blas().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limit.__exit__(None, None, None)
+
+
+ALONE = Alone()
+
+
 def one_blas_thread() -> AbstractContextManager[object]:
     """Keep BLAS to one thread: on small matrices its threads only wait, long where other work is going on."""
-    limited: AbstractContextManager[object] = blas().limit(limits=1, user_api="blas")
-    return limited
+    return ALONE
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 __all__ = [
     "ChecksumError",
+    "ClusterError",
     "ConcordantError",
     "DatasetNotFoundError",
     "EmptyDataError",
@@ -83,6 +84,11 @@ class RowError(ConcordantError):
         """Add the query to the row in the message."""
         text = str(self).replace(f"row {self.row}", f"row {self.row} (query {query!r})", 1)
         self.args = (text,)
+
+    def within(self, place: str, row: int) -> None:
+        """Count the row, from 0, in a piece of the data, such as a row group of a file, and name that."""
+        text = str(self).replace(f"row {self.row}", f"row {row}", 1)
+        self.args, self.row = (f"{place}: {text}",), row
 
 
 class LengthMismatchError(ConcordantError):
@@ -280,6 +286,13 @@ class MissingExtraError(ConcordantError):
             f"{purpose} needs {package}, which is not installed.\n"
             f"Hint: pip install 'concordant[{extra}]' (or {package} alone)."
         )
+
+
+class ClusterError(ConcordantError):
+    """A cluster cannot be reached, or cannot do what is asked of it."""
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(f"{problem}.\nHint: {hint}")
 
 
 class ModelFileError(ConcordantError):

@@ -10,6 +10,8 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["best_threshold", "outcomes"]
 
+SAME = 1e-10  # share of a size by which others may differ from it and be the same, but for rounding
+
 
 def outcomes(decision: FloatArray, tau: float) -> IntArray:
     """Give the sign of each decision where its size exceeds tau, else 0.
@@ -27,6 +29,8 @@ def best_threshold(decision: ArrayLike, y: ArrayLike, sample_weight: ArrayLike =
     Between two neighbouring sizes of decisions the error is constant; of all such intervals of least error
     (neighbouring ones joined) the middle of the widest is taken, the lower one of equals. 0 where there is no
     tie: nothing speaks for predicting one. The largest size of all where predicting only ties is best.
+    Sizes that differ by a share of 1e-10 are one: many pairs sit right at a hinge's corner, up to rounding,
+    and which of them comes first would else decide.
 
     Parameters
     ----------
@@ -63,6 +67,8 @@ def error_steps(decision: FloatArray, y: IntArray, weight: FloatArray) -> tuple[
     """Give where intervals of thresholds begin (0, then every size), and the weight of errors in each."""
     size = np.abs(decision)
     edges, place = np.unique(np.append(size, 0.0), return_inverse=True)
+    apart = np.append(np.diff(edges) > SAME * edges[1:], True)  # from the next one
+    edges, place = edges[apart], (np.cumsum(apart) - apart)[place]
     below = np.where(y != 0, weight, 0.0)  # paid at thresholds from the pair's size on
     above = np.where(np.sign(decision) != y, weight, 0.0)  # paid at lower ones
     steps = np.bincount(place[:-1], weights=below - above, minlength=len(edges))

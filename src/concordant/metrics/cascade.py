@@ -163,6 +163,11 @@ class ERR(Cascade):
 
     name: ClassVar[str] = "err"
 
+    @property
+    def by_query(self) -> bool:
+        """Whether the highest grade is told, not taken from all rows."""
+        return self.convention.max_grade != "data"
+
     def usable(self, labels: Grades) -> Grades:
         """Refuse grades that give no probability."""
         highest = self.convention.max_grade

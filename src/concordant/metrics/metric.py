@@ -184,6 +184,11 @@ class Metric:
         return NoStandardizationError(str(self), theorem, hint)
 
     @property
+    def by_query(self) -> bool:
+        """Whether what a query is worth depends on its own rows alone, not on those of others."""
+        return True
+
+    @property
     def empty_rule(self) -> str | float:
         """What a query without anything relevant gives."""
         return self.convention.empty

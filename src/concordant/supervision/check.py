@@ -25,6 +25,7 @@ from concordant.supervision.columns import (
     refuse_masked,
 )
 from concordant.supervision.queries import Queries, naming_query
+from concordant.supervision.scans.scan import Scan
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["check", "check_features", "check_pairs", "naming_features", "plain_features", "refuse_large"]
@@ -93,11 +94,24 @@ def plain_features(X: ArrayLike, name: str = "X") -> ArrayLike:
     As plain numbers, which scikit-learn makes of them, they would show what is hidden, or mean others.
     """
     refuse_masked(X, name)
+    refuse_parts(X, name)
     given = np.asarray(X) if isinstance(X, (list, tuple)) else X
     refuse_words(given, name)
     for number, column in odd_columns(given):
         refuse_words(np.asarray(column), f"{name}[:, {number}]")
     return given
+
+
+def refuse_parts(X: ArrayLike, name: str) -> None:
+    """Refuse data that is not in memory, where rows are asked for."""
+    if isinstance(X, Scan):
+        kind, instead = "a scan, whose rows are on disk", "read its parts: `for rows in scan`, rows.X"
+    elif hasattr(X, "__dask_graph__"):
+        kind, instead = "a Dask collection", "X.compute()"
+    else:
+        return
+    hint = f"fit linear, boosted or pair rankers on it, judge them by cc.evaluate, or {instead}"
+    raise FeaturesError(name, f"it is {kind}; {hint}")
 
 
 def odd_columns(frame: Any) -> Iterator[tuple[int, Any]]:

@@ -37,6 +37,15 @@ class RankingData:
     qid: np.ndarray
     docid: np.ndarray | None = None
 
+    @classmethod
+    def like(cls, data: Any) -> RankingData | None:
+        """Give what has X, y and qid (a dataset, synthetic data) as ranking data; None where it has not."""
+        if isinstance(data, cls):
+            return data
+        if hasattr(type(data), "columns") or not all(hasattr(data, name) for name in ("X", "y", "qid")):
+            return None  # a frame may have columns of these names
+        return cls(data.X, data.y, data.qid, getattr(data, "docid", None))
+
     @property
     def n_queries(self) -> int:
         """How many different query ids there are."""

@@ -67,13 +67,20 @@ class Queries:
             raise EmptyDataError("qid")
         # Ids come mostly in runs: sort the runs, not the rows.
         starts = np.r_[0, np.flatnonzero(keys[1:] != keys[:-1]) + 1]
-        run_lengths = np.diff(np.r_[starts, len(keys)])
-        heads = keys[starts]
+        return cls.from_runs(keys[starts], np.diff(np.r_[starts, len(keys)]))
+
+    @classmethod
+    def from_runs(cls, heads: NDArray[Any], lengths: IntArray) -> Queries:
+        """Group rows of which so many in turn have one id.
+
+        >>> Queries.from_runs(np.array(["b", "a", "b"]), np.array([2, 1, 1])).order.tolist()
+        [2, 0, 1, 3]
+        """
         if (heads[1:] > heads[:-1]).all():
-            return cls(np.r_[starts, len(keys)].astype(np.int64), heads)
+            return cls(np.r_[0, lengths.cumsum()].astype(np.int64), heads)
         ids, codes = np.unique(heads, return_inverse=True)
-        sizes = np.bincount(codes, weights=run_lengths).astype(np.int64)
-        order = np.argsort(np.repeat(codes, run_lengths), kind="stable")
+        sizes = np.bincount(codes, weights=lengths).astype(np.int64)
+        order = np.argsort(np.repeat(codes, lengths), kind="stable")
         return cls(np.r_[0, sizes.cumsum()], ids, order)
 
     @classmethod

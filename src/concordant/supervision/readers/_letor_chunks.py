@@ -15,7 +15,19 @@ from concordant.exceptions import MalformedLineError, NonFiniteError
 from concordant.supervision.readers.text import Bytes, PathLike, locate
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Chunk", "Columns", "Layout", "Source", "cast", "has_qid", "malformed", "measure", "read"]
+__all__ = [
+    "Chunk",
+    "Columns",
+    "Layout",
+    "Source",
+    "cast",
+    "find_widest",
+    "has_qid",
+    "malformed",
+    "measure",
+    "outline",
+    "read",
+]
 
 CHUNK_BYTES = 1 << 20  # text read by one kernel call: enough to forget the call, small enough for the cache
 FIRST_ROW = re.compile(rb"^[ \t\r]*[^ \t\r\n#]+(?:[ \t\r]+(qid:))?", re.MULTILINE)
@@ -42,10 +54,11 @@ NEGATIVE_GRADE, VALUE_OVERFLOW = 2, 11
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file and its text, which ends with a line end."""
+    """A file and its text, or a stretch of it after so many `lines`, which ends with a line end."""
 
     path: PathLike
     buffer: Bytes
+    lines: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +161,22 @@ def has_qid(sources: list[Source]) -> bool:
     return next((match[1] is not None for match in matches if match), False)
 
 
+def outline(chunks: list[Chunk], layout: Layout) -> Columns:
+    """Read everything, and refuse the first fault, but keep one column of features at most."""
+    narrow = replace(layout, width=1)
+    out = Columns.empty(chunks, narrow, np.dtype(np.float64), 0.0)
+    read(chunks, narrow, out)
+    return out
+
+
+def find_widest(chunks: list[Chunk]) -> tuple[Source, int, int]:
+    """Give the largest feature index, and where it stands."""
+    widest = max(chunks, key=lambda chunk: chunk.largest)
+    text = widest.source.buffer[: widest.stop].data
+    match = re.compile(rb"(?<=[ \t\r])0*%d:" % widest.largest).search(text, widest.start)
+    return widest.source, match.start() if match else widest.start, widest.largest
+
+
 def read(chunks: list[Chunk], layout: Layout, out: Columns) -> None:
     """Fill `out`, or raise for the first fault of the files, whichever thread met it."""
     places = list(accumulate((_entries(chunk, layout) for chunk in chunks), initial=0))
@@ -201,4 +230,4 @@ def malformed(source: Source, offset: int, problem: str, hint: str) -> Malformed
     match = TOKEN.match(source.buffer.data, offset)
     token = match[0].decode("utf-8", "replace")[:SHOWN] if match else ""
     line, column = locate(source.buffer, offset)
-    return MalformedLineError(source.path, line, column, problem.format(token=token), hint)
+    return MalformedLineError(source.path, source.lines + line, column, problem.format(token=token), hint)

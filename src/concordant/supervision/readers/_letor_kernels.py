@@ -12,7 +12,7 @@ from concordant.supervision.readers._floats import BAD, HARD, OVERFLOW, read_num
 from concordant.supervision.readers.text import Bytes
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["is_blank", "measure", "read_rows", "read_whole", "skip_blanks"]
+__all__ = ["is_blank", "measure", "read_rows", "read_whole", "row_starts", "skip_blanks"]
 
 TAB, NEWLINE, RETURN, SPACE, HASH, COLON, EQUALS = 9, 10, 13, 32, 35, 58, 61
 LAST_BEFORE_OVERFLOW = (2**63 - 1) // 10
@@ -235,3 +235,18 @@ def read_rows(
                 at += 1
         at += 1
     return FINE, at, hard
+
+
+@kernel
+def row_starts(buffer: Bytes, starts: IntArray) -> None:
+    """Fill in where the line of each row begins."""
+    row, at = 0, 0
+    while at < len(buffer):
+        line = at
+        at = skip_blanks(buffer, at)
+        if buffer[at] != NEWLINE and buffer[at] != HASH:
+            starts[row] = line
+            row += 1
+        while buffer[at] != NEWLINE:
+            at += 1
+        at += 1

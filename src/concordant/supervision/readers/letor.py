@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
-import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +109,11 @@ def parse_letor(
     zero_based: bool = False,
     fill: float = 0.0,
     sizes: IntArray | None = None,
+    has_qid: bool | None = None,
 ) -> RankingData:
     r"""`read_letor` of texts already in memory, each ending with a line end.
+
+    `has_qid`: whether rows have a query id; None: as the first row.
 
     >>> text = np.frombuffer(b"1 qid:3 1:2\n", dtype=np.uint8)
     >>> parse_letor([Source("memory", text)]).X.tolist()
@@ -130,7 +131,7 @@ def parse_letor(
         base=base,
         limit=LARGEST if n_features is None else columns,
         width=0 if sparse else max(columns, 1),
-        has_qid=_letor_chunks.has_qid(sources),
+        has_qid=_letor_chunks.has_qid(sources) if has_qid is None else has_qid,
     )
     if not sparse:
         _check_size(chunks, layout, dtype, given=n_features)
@@ -168,13 +169,10 @@ def _check_size(chunks: list[Chunk], layout: Layout, dtype: np.dtype[Any], given
     if given is not None:
         raise ParameterError("n_features", given, f"smaller or come with sparse=True, since it {problem}")
     # A line that breaks the format explains a wild index better; one column is enough room to find it.
-    narrow = replace(layout, width=1)
-    _letor_chunks.read(chunks, narrow, Columns.empty(chunks, narrow, np.dtype(np.float64), 0.0))
-    widest = max(chunks, key=lambda chunk: chunk.largest)
-    text = widest.source.buffer[: widest.stop].data
-    match = re.compile(rb"(?<=[ \t\r])0*%d:" % widest.largest).search(text, widest.start)
-    problem, hint = f"feature {widest.largest} {problem}", "pass sparse=True, or correct the index."
-    raise _letor_chunks.malformed(widest.source, match.start() if match else widest.start, problem, hint)
+    _letor_chunks.outline(chunks, layout)
+    source, offset, widest = _letor_chunks.find_widest(chunks)
+    problem, hint = f"feature {widest} {problem}", "pass sparse=True, or correct the index."
+    raise _letor_chunks.malformed(source, offset, problem, hint)
 
 
 def _as_csr(out: Columns, columns: int, dtype: np.dtype[Any]) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 from concordant.exceptions import (
     ConcordantError,
     EmptyDataError,
-    LabelError,
     MalformedLineError,
     NotNumericError,
     ParameterError,
@@ -22,21 +22,15 @@ from concordant.exceptions import (
 from concordant.supervision.columns import check_column, check_grades, check_ids, no_id, refuse
 from concordant.supervision.data import RankingData
 from concordant.supervision.labels import Comparisons
+from concordant.supervision.readers.outcomes import OUTCOMES, SCORES, key_of, meanings_of, signs_of
+from concordant.supervision.readers.roles import GRADE_NAMES, Roles
 from concordant.supervision.readers.text import COMPRESSED, PathLike, read_buffer
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["OUTCOMES", "SCORES", "from_frame", "read_comparisons", "read_table"]
+__all__ = ["GRADE_NAMES", "OUTCOMES", "SCORES", "from_frame", "read_comparisons", "read_table"]
 
-GRADE_NAMES = ("grade", "y", "label", "relevance", "rel")
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 QUOTED_LINE = re.compile(r"Row #(\d+)")  # where pyarrow names the line
-
-LEFT_WINS = ("left", "first", "a", "win_a", "model_a", "white", "1-0", "-1")
-TIES = ("tie", "draw", "both", "tie (bothbad)", "bothbad", "1/2-1/2", "\u00bd-\u00bd", "0")
-RIGHT_WINS = ("right", "second", "b", "win_b", "model_b", "black", "0-1", "1", "+1")
-OUTCOMES = dict.fromkeys(LEFT_WINS, -1) | dict.fromkeys(TIES, 0) | dict.fromkeys(RIGHT_WINS, 1)
-SCORES = {"1": -1, "0.5": 0, "0": 1}
-"""Chess scores of the left side: never assumed, since 1 and 0 mean "right is better" and "tie" otherwise."""
 
 
 def read_table(
@@ -102,19 +96,27 @@ def from_frame(
     RankingData(n_rows=2, n_features=2, n_queries=1)
     """
     column, names = _columns(frame)
-    grade = grade or next((name for name in GRADE_NAMES if name in names), GRADE_NAMES[0])
-    docid = docid or ("docid" if "docid" in names else None)
-    if features is None:
-        features = [name for name in names if name not in (qid, grade, docid)]
-    y = check_grades(column(grade), f"column {grade!r}")
-    X = np.empty((len(y), len(features)))
-    for place, name in enumerate(features):
+    roles = Roles.of(names, qid=qid, grade=grade, features=features, docid=docid)
+    y = check_grades(column(roles.grade), f"column {roles.grade!r}")
+    X = np.empty((len(y), len(roles.features)))
+    for place, name in enumerate(roles.features):
         X[:, place] = _numbers(column(name), name)
-    ids = whole_ids(check_ids(column(qid), f"column {qid!r}"))
-    if ids.dtype.kind == "U" and (ids == "").any():  # what CSV makes of an empty cell
-        raise no_id(f"column {qid!r}", int(np.argmax(ids == "")))
-    documents = None if docid is None else check_ids(column(docid), f"column {docid!r}").astype(np.str_)
+    ids = whole_ids(_query_ids(column(qid), qid))
+    documents = None if roles.docid is None else _document_ids(column(roles.docid), roles.docid)
     return RankingData(X=X, y=y, qid=ids, docid=documents)
+
+
+def _query_ids(values: ArrayLike, name: str) -> np.ndarray:
+    """One id a row; text stays text."""
+    ids = check_ids(values, f"column {name!r}")
+    if ids.dtype.kind == "U" and (ids == "").any():  # what CSV makes of an empty cell
+        raise no_id(f"column {name!r}", int(np.argmax(ids == "")))
+    return ids
+
+
+def _document_ids(values: ArrayLike, name: str) -> np.ndarray:
+    """One text a row."""
+    return check_ids(values, f"column {name!r}").astype(np.str_)
 
 
 def whole_ids(ids: np.ndarray) -> np.ndarray:
@@ -151,16 +153,17 @@ def _columns(frame: ArrayLike) -> tuple[Callable[[str], np.ndarray], list[str]]:
     table = native.collect() if isinstance(native, nw.LazyFrame) else native
     if len(table) == 0:
         raise EmptyDataError("frame")
+    names = table.columns  # once: narwhals makes this list anew each time
 
     def column(name: str) -> np.ndarray:
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns)
+        if name not in names:
+            raise UnknownNameError("column", name, names)
         values = table.get_column(name)
         if values.dtype in (nw.Categorical, nw.Enum):  # ids by their text, not by the order of the categories
             values = values.cast(nw.String)
         return values.to_numpy()
 
-    return column, table.columns
+    return column, names
 
 
 def _read_arrow(path: PathLike, ids: Iterable[str]) -> Any:
@@ -170,14 +173,21 @@ def _read_arrow(path: PathLike, ids: Iterable[str]) -> Any:
         raise UnknownNameError("table format", inner.suffix, FORMATS)
     if inner != Path(path) and inner.suffix not in (".csv", ".tsv"):
         raise ParameterError("path", str(path), "uncompressed, since Parquet and Feather compress themselves")
+    with naming_damage(path, inner.suffix):
+        return FORMATS[inner.suffix](path, ids)
+
+
+@contextmanager
+def naming_damage(path: PathLike, suffix: str) -> Iterator[None]:
+    """What pyarrow says of a file inside becomes a named error; one that is not there is an `OSError`."""
     from pyarrow import ArrowException
 
     try:
-        return FORMATS[inner.suffix](path, ids)
+        yield
     except (ArrowException, UnicodeDecodeError, OSError) as error:
         if isinstance(error, OSError) and (error.errno is not None or "decompressed" in str(error)):
             raise  # not there, not to be read, not that compression: says so itself
-        raise ConcordantError(f"{path}: cannot be read as {inner.suffix}: {error}") from error
+        raise ConcordantError(f"{path}: cannot be read as {suffix}: {error}") from error
 
 
 def _read_parquet(path: PathLike, _ids: Iterable[str]) -> Any:
@@ -207,11 +217,20 @@ def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
     buffer = read_buffer(path)
     if not buffer[:-1].size:
         raise EmptyDataError(str(path))
-    try:
+    with naming_line(path):
         # one thread: only then does pyarrow name the line it cannot read
         types = csv.ConvertOptions(column_types=dict.fromkeys(ids, pa.string()))
         return csv.read_csv(pa.py_buffer(buffer), csv.ReadOptions(use_threads=False), options, types)
-    except pa.ArrowInvalid as error:
+
+
+@contextmanager
+def naming_line(path: PathLike) -> Iterator[None]:
+    """What pyarrow says of a text table inside becomes an error that names the line."""
+    from pyarrow import ArrowInvalid
+
+    try:
+        yield
+    except ArrowInvalid as error:
         line = QUOTED_LINE.search(str(error))
         raise MalformedLineError(path, int(line[1]) if line else 1, 0, str(error)) from error
 
@@ -261,36 +280,10 @@ def read_comparisons(
     """
     is_file = isinstance(source, str | os.PathLike)
     column, _ = _columns(_read_arrow(source, (left, right)) if is_file else source)
-    meaning = _meanings(outcomes)
-    seen, codes = np.unique([_key(value) for value in column(outcome).tolist()], return_inverse=True)
-    unknown = [code for code, value in enumerate(seen.tolist()) if value not in meaning]
-    if unknown:
-        row = int(np.flatnonzero(np.isin(codes, unknown))[0])
-        hint = f'pass outcomes= (a mapping, or "score" for chess scores); known are {", ".join(meaning)}.'
-        problem = f"column {outcome!r} has the unknown outcome {str(seen[codes[row]])!r} at row {row}"
-        raise LabelError(problem, hint)
-    signs = np.array([meaning[value] for value in seen.tolist()], dtype=np.int64)[codes]
+    meaning = meanings_of(outcomes)
+    seen, codes = np.unique([key_of(value) for value in column(outcome).tolist()], return_inverse=True)
+    signs = signs_of(seen.tolist(), codes, outcome, meaning)
     first, second = column(left), column(right)
     if {first.dtype.kind, second.dtype.kind} <= {"U", "O"}:  # numbers on one side may be text on the other
         first, second = np.split(whole_ids(np.concatenate((first, second))), [len(first)])
     return Comparisons(first, second, signs)
-
-
-def _key(value: object) -> str:
-    """One spelling for each outcome: whole floats as whole numbers, text in lower case and stripped."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip().casefold()
-
-
-def _meanings(outcomes: Mapping[Any, int] | str | None) -> dict[str, int]:
-    if outcomes is None:
-        return OUTCOMES
-    if isinstance(outcomes, str):
-        if outcomes != "score":
-            raise UnknownNameError("outcomes", outcomes, ["score"])
-        return SCORES
-    for value in outcomes.values():
-        if value not in (-1, 0, 1):
-            raise ParameterError("outcomes", value, "a mapping to -1 (left), 0 (tie) or 1 (right)")
-    return {_key(name): int(value) for name, value in outcomes.items()}

@@ -82,11 +82,18 @@ def open_binary(path: PathLike, mode: str = "rb") -> BinaryIO:
 
 def _read_all(path: PathLike) -> bytes:
     """Whole contents, decompressed; a damaged archive is an `OSError` that names the file."""
-    try:
+    with naming_archive(path):
         if Path(path).suffix == ".gz":  # at once: half again as fast as the stream
             return gzip.decompress(Path(path).read_bytes())
         with open_binary(path) as stream:
             return stream.read()
+
+
+@contextmanager
+def naming_archive(path: PathLike) -> Iterator[None]:
+    """A damaged archive that is read inside is an `OSError` that names the file."""
+    try:
+        yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         if getattr(error, "filename", None) is not None:  # not there, or not to be read: says so itself
             raise

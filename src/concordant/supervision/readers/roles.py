@@ -1,0 +1,58 @@
+"""Roles: which column of a table is what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["GRADE_NAMES", "Roles"]
+
+GRADE_NAMES = ("grade", "y", "label", "relevance", "rel")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Names of the columns that hold query ids, grades, features and, where there are any, the others."""
+
+    qid: str
+    grade: str
+    features: tuple[str, ...]
+    docid: str | None = None
+    sample_weight: str | None = None
+    query_weight: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        *,
+        qid: str = "qid",
+        grade: str | None = None,
+        features: Sequence[str] | None = None,
+        docid: str | None = None,
+        sample_weight: str | None = None,
+        query_weight: str | None = None,
+    ) -> Roles:
+        """Give the roles of a table's columns; what is None is chosen by name, as `from_frame` says.
+
+        >>> Roles.of(["qid", "y", "bm25", "age"]).features
+        ('bm25', 'age')
+        """
+        grade = grade or next((name for name in GRADE_NAMES if name in names), GRADE_NAMES[0])
+        docid = docid or ("docid" if "docid" in names else None)
+        if features is None:
+            taken = (qid, grade, docid, sample_weight, query_weight)
+            features = [name for name in names if name not in taken]
+        return cls(qid, grade, tuple(features), docid, sample_weight, query_weight)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of numbers: all but ids."""
+        others = (self.grade, self.sample_weight, self.query_weight)
+        return tuple(name for name in (*others, *self.features) if name is not None)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns that are read, each once."""
+        others = (self.qid, self.grade, self.docid, self.sample_weight, self.query_weight)
+        return tuple(dict.fromkeys(name for name in (*others, *self.features) if name is not None))

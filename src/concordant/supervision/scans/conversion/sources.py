@@ -1,0 +1,150 @@
+"""Sources: anything that holds rows, as checked tables of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from concordant.exceptions import EmptyDataError, LabelError, ParameterError
+from concordant.supervision.readers.roles import Roles
+from concordant.supervision.scans.conversion.layout import Chunk, Layout
+from concordant.supervision.scans.conversion.spill import Spill
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Pieces", "Source", "Spooled", "Wanted"]
+
+CHUNK_BYTES = 16 << 20  # of features that are worked on at a time, at most
+
+
+class Source(Protocol):
+    """Rows that can be read twice: their ids, and then all of them.
+
+    Attributes
+    ----------
+    layout
+        What is written of each row; known when all ids were given.
+    """
+
+    @property
+    def layout(self) -> Layout:
+        """What is written of each row."""
+
+    def ids(self) -> Iterator[NDArray[Any]]:
+        """Give the ids of all rows, some at a time."""
+
+    def tables(self) -> Iterator[Any]:
+        """Give all rows, checked, as they are written, some at a time."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller asked for.
+
+    Attributes
+    ----------
+    roles
+        Columns by role, as `Roles.of` takes them.
+    dtype
+        Of features; None: as the source has them.
+    room
+        Bytes of features that may be in memory at a time, over what they are needed for at once.
+    """
+
+    roles: dict[str, Any]
+    dtype: str | None
+    room: int
+
+    def layout(self, roles: Roles, dtype: str) -> Layout:
+        """Give the layout of a source that has this type by itself."""
+        return Layout(roles, self.dtype or dtype, rounds=self.dtype is not None)
+
+    def rows(self, layout: Layout) -> int:
+        """Give the rows of a chunk."""
+        return int(max(1, min(CHUNK_BYTES, self.room // 4) // layout.row_bytes))
+
+    def nameless(self, n_features: int, first: int = 1, *, docid: bool) -> Roles:
+        """Give names to the columns of a source that has none: features are f1, f2 and so on."""
+        if given := [role for role in ("sample_weight", "query_weight") if self.roles[role] is not None]:
+            raise ParameterError(given[0], self.roles[given[0]], "None: the source has no such column")
+        names = self.roles["features"]
+        if names is None:
+            names = [f"f{first + number}" for number in range(n_features)]
+        if len(names) != n_features:
+            raise ParameterError("features", names, f"{n_features} names, one for each feature of the source")
+        grade, document = self.roles["grade"] or "grade", self.roles["docid"] or "docid"
+        return Roles(self.roles["qid"], grade, tuple(names), document if docid else None)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Tables that follow one another; `chunks` gives them, with all columns or with some."""
+
+    layout: Layout
+    chunks: Callable[[Sequence[str] | None], Iterable[Chunk]]
+
+    def ids(self) -> Iterator[NDArray[Any]]:
+        """Give the ids of all rows."""
+        return (self.layout.ids(chunk) for chunk in self.chunks((self.layout.roles.qid,)))
+
+    def tables(self) -> Iterator[Any]:
+        """Give all rows."""
+        return (self.layout.table(chunk) for chunk in self.chunks(None))
+
+
+class Spooled:
+    """Pieces that come once only: written to a file as they come, and read from there.
+
+    Parameters
+    ----------
+    pieces
+        What comes: each is told by `cut`, with its number and the layout so far, in chunks.
+    cut
+        Gives the layout, which the first piece decides, and the chunks of a piece.
+    folder
+        Whose disk is used.
+    """
+
+    def __init__(
+        self, pieces: Iterable[Any], cut: Callable[..., tuple[Layout, Iterator[Chunk]]], folder: Path
+    ) -> None:
+        self.pieces, self.cut, self.spill = pieces, cut, Spill(folder)
+        self.known: Layout | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """What is written of each row; the first piece decides."""
+        if self.known is None:
+            raise EmptyDataError("the source")
+        return self.known
+
+    def ids(self) -> Iterator[NDArray[Any]]:
+        """Give the ids of all rows."""
+        for table in self.checked():
+            self.spill.write(table)
+            yield self.layout.ids(Chunk(table))
+
+    def checked(self) -> Iterator[Any]:
+        """Give all rows as they come."""
+        schema = None
+        for number, piece in enumerate(self.pieces):
+            self.known, chunks = self.cut(piece, number, self.known)
+            for chunk in chunks:
+                table = self.known.table(chunk)
+                schema = schema or table.schema
+                if table.schema != schema:
+                    kinds = table.schema.field(0).type, schema.field(0).type
+                    problem = f"{chunk.place}: query ids are {kinds[0]}, and {kinds[1]} in the pieces before"
+                    raise LabelError(problem, "give every id as the same type.")
+                yield table
+
+    def tables(self) -> Iterator[Any]:
+        """Give all rows."""
+        return self.spill.tables()
+
+    def close(self) -> None:
+        """Give the file up."""
+        self.spill.close()

@@ -1,0 +1,242 @@
+"""scan_parquet: Parquet files as a set of queries that is read part by part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from concordant.exceptions import (
+    EmptyDataError,
+    LabelError,
+    NotNumericError,
+    ParameterError,
+    UnknownNameError,
+)
+from concordant.supervision.readers.roles import Roles
+from concordant.supervision.readers.tables import naming_damage, whole_ids
+from concordant.supervision.readers.text import PathLike
+from concordant.supervision.scans.index import Index, Piece
+from concordant.supervision.scans.parquet_part import ParquetPart, mark_of, opened
+from concordant.supervision.scans.scan import Scan, read_size
+from concordant.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["PART_BYTES", "WHOLE_QUERIES", "scan_parquet"]
+
+PART_BYTES = 64 << 20  # of features, up to which row groups are read together
+WHOLE_QUERIES = {b"concordant.row_groups": b"whole queries"}
+"""What `write_parquet` says in a file whose row groups are as the caller wants them: none are joined."""
+
+
+def scan_parquet(
+    path: PathLike | Iterable[PathLike],
+    *,
+    qid: str = "qid",
+    grade: str | None = None,
+    features: Sequence[str] | None = None,
+    docid: str | None = None,
+    sample_weight: str | None = None,
+    query_weight: str | None = None,
+    memory: int | str = "1 GiB",
+) -> Scan:
+    """Queries of Parquet files, of which only some row groups are in memory at a time.
+
+    Parameters
+    ----------
+    path
+        A file; a folder, whose files that end in .parquet are read in the order of their names, except those
+        beginning with "." or "_"; or several files.
+    qid, grade, features, docid
+        Columns, as `from_frame` has them.
+    sample_weight, query_weight
+        Columns of weights, by default none; all rows of a query have the same `query_weight`.
+    memory
+        Bytes that features may take at a time, as a number or as text such as "500 MiB".
+
+    Returns
+    -------
+    Scan
+        X is float32 where every feature is exact in it (float32, float16, 8 and 16 bit integers, truth
+        values), else float64. Small row groups that follow one another are read together, up to 64 MiB,
+        except those that `cc.write_parquet` cut.
+
+    Raises
+    ------
+    LabelError
+        If two parts have rows of one query: `cc.write_parquet` writes files in which none is cut. Also if
+        files differ in their columns, or rows of a query in `query_weight`.
+    NotNumericError, NonFiniteError, GradeError
+        While the parts are read, at the first bad row, by file, row group and row in it (from 0).
+    ParameterError
+        If six times the largest part is more than `memory`.
+
+    Notes
+    -----
+    Scanning reads the footers and the columns `qid` and `query_weight`. The rows of a query may stand
+    anywhere in a part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pa.table({"qid": [7, 7, 8], "y": [0, 1, 2], "bm25": [0.5, 2.0, 1.0]})
+    ...     pq.write_table(table, folder + "/train.parquet")
+    ...     scan = scan_parquet(folder, memory="100 MiB")
+    ...     [rows.y.tolist() for rows in scan]
+    [[0.0, 1.0, 2.0]]
+    >>> scan
+    Scan(n_rows=3, n_features=1, n_queries=2, n_parts=1, memory=100 MiB)
+    """
+    limit = read_size(memory)
+    named = {"qid": qid, "grade": grade, "features": features, "docid": docid}
+    weights = {"sample_weight": sample_weight, "query_weight": query_weight}
+    files = parquet_files(path)
+    schemas = {file: schema_of(file) for file in files}
+    roles = same_roles(schemas, {**named, **weights})
+    dtype = common_dtype(schemas, roles)
+    return indexed([part for file in files for part in cut(file, roles, dtype)], path, limit)
+
+
+def parquet_files(path: PathLike | Iterable[PathLike]) -> list[str]:
+    """Give the files that are meant, each as the caller named it."""
+    if not isinstance(path, str | os.PathLike):
+        return [file for one in path for file in parquet_files(one)]
+    if not Path(path).is_dir():
+        return [os.fspath(path)]
+    own = [file for file in Path(path).iterdir() if file.suffix == ".parquet" and file.name[0] not in "._"]
+    return [os.fspath(file) for file in sorted(own)]
+
+
+def schema_of(file: str) -> Any:
+    """Give the names and types of the columns of a file."""
+    with naming_damage(file, ".parquet"):
+        schema = opened(str(Path(file).absolute())).schema_arrow
+    if repeated := [name for name in schema.names if schema.names.count(name) > 1]:
+        raise LabelError(f"{file}: two columns are called {repeated[0]!r}", "rename or drop one of them.")
+    return schema
+
+
+def same_roles(files: Mapping[str, Any], wanted: dict[str, Any]) -> Roles:
+    """Give the roles of the columns, which all files must have."""
+    if not files:
+        return Roles("", "", ())
+    first = next(iter(files))
+    roles = Roles.of(files[first].names, **wanted)
+    for file, schema in files.items():
+        if unknown := [name for name in roles.named if name not in schema.names]:
+            if file == first:
+                raise UnknownNameError("column", unknown[0], schema.names)
+            raise other_columns(file, unknown[0], first)
+        if wanted["features"] is None and (more := sorted(set(schema.names) - set(files[first].names))):
+            raise other_columns(first, more[0], file)
+    if not roles.features:
+        raise LabelError(
+            f"{first}: no column is left for features", f"it has {', '.join(files[first].names)}."
+        )
+    return roles
+
+
+def other_columns(file: str, name: str, other: str) -> LabelError:
+    """Say which file lacks what."""
+    hint = "files that are read together have the same columns; or name features= that all have."
+    return LabelError(f"{file} has no column {name!r}, and {other} has one", hint)
+
+
+def common_dtype(files: Mapping[str, Any], roles: Roles) -> str:
+    """Give the type of X; what is no number is refused before anything is read."""
+    from pyarrow import types
+
+    exact = (
+        types.is_float32,
+        types.is_float16,
+        types.is_int8,
+        types.is_int16,
+        types.is_uint8,
+        types.is_uint16,
+    )
+    single = True
+    for file, schema in files.items():
+        for name in roles.numbers:
+            kind = number_type(file, schema, name)
+            narrow = types.is_boolean(kind) or any(is_exact(kind) for is_exact in exact)
+            single = single and (narrow or name not in roles.features)
+    return "float32" if single else "float64"
+
+
+def number_type(file: str, schema: Any, name: str) -> Any:
+    """Give the type of a column of numbers; another is refused."""
+    from pyarrow import types
+
+    kind = schema.field(name).type
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    if not (number or types.is_boolean(kind) or types.is_null(kind)):
+        raise NotNumericError(f"{file}: column {name!r}", f"it holds {kind}")
+    return kind
+
+
+def is_intended(schema: Any) -> bool:
+    """Whether a file says that its row groups were cut by intention, as those of `write_parquet` do."""
+    return WHOLE_QUERIES.items() <= (schema.metadata or {}).items()
+
+
+def cut(file: str, roles: Roles, dtype: str) -> Iterator[ParquetPart]:
+    """Give the parts of a file."""
+    path, row_bytes = str(Path(file).absolute()), len(roles.features) * np.dtype(dtype).itemsize
+    for groups in cut_groups(path, row_bytes):
+        yield ParquetPart(path, file, groups, roles, dtype)
+
+
+def cut_groups(path: str, row_bytes: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Give number and rows of row groups, as they are; small ones together, unless they were so intended."""
+    found = opened(path)
+    footer, limit = found.metadata, 0 if is_intended(found.schema_arrow) else PART_BYTES
+    together: list[tuple[int, int]] = []
+    waiting = 0  # rows of those
+    for number in range(footer.num_row_groups):
+        rows = footer.row_group(number).num_rows
+        if together and (waiting + rows) * row_bytes > limit:
+            yield tuple(together)
+            together, waiting = [], 0
+        if rows:
+            together.append((number, rows))
+            waiting += rows
+    if together:
+        yield tuple(together)
+
+
+def indexed(parts: Sequence[ParquetPart], path: object, memory: int) -> Scan:
+    """Give the scan of parts, whose queries are read here."""
+    if not parts:
+        raise EmptyDataError(str(path))
+    pieces = [part.scanned() for part in parts]
+    if all(reads_whole(ids) for ids, _, _ in pieces):
+        parts, pieces = [replace(part, whole=True) for part in parts], [as_whole(*piece) for piece in pieces]
+    parts = [
+        replace(part, mark=mark_of(ids, sizes)) for part, (ids, sizes, _) in zip(parts, pieces, strict=True)
+    ]
+    index = Index.of(pieces, [part.name for part in parts])
+    if index.weights is not None and not index.weights.any():
+        raise ParameterError("query_weight", "all zero", "positive for at least one query")
+    roles = parts[0].roles
+    weighted = roles.sample_weight is not None
+    return Scan(tuple(parts), index, len(roles.features), roles.features, memory, weighted)
+
+
+def reads_whole(ids: NDArray[Any]) -> bool:
+    """Whether ids are text, all of it whole numbers."""
+    return ids.dtype.kind == "U" and whole_ids(ids).dtype.kind == "i"
+
+
+def as_whole(ids: NDArray[Any], sizes: IntArray, weights: FloatArray | None) -> Piece:
+    """Give queries in the order of their ids as numbers."""
+    numbers = whole_ids(ids)
+    order = np.argsort(numbers)
+    return numbers[order], sizes[order], None if weights is None else weights[order]
