@@ -10,7 +10,7 @@ import numpy as np
 from concordant._segments import vector_kernel
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["dense_pull", "dense_scores", "dense_squares", "sparse_pull", "sparse_scores"]
+__all__ = ["dense_pull", "dense_scores", "dense_squares", "dense_widest", "sparse_pull", "sparse_scores"]
 
 
 @vector_kernel
@@ -50,6 +50,14 @@ def dense_squares(
                 off = value - means[j]
                 inside[j] += counts[q] * off * off
                 whole[j] += counts[q] * value * value
+
+
+@vector_kernel
+def dense_widest(X: FloatArray, widest: FloatArray) -> None:
+    """Raise each entry to the largest size of its feature."""
+    for i in range(len(X)):
+        for j in range(len(widest)):
+            widest[j] = max(widest[j], abs(X[i, j]))
 
 
 @vector_kernel

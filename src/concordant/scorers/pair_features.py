@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from concordant.exceptions import ParameterError, ShapeError
+from concordant.exceptions import ParameterError, RowError, ShapeError
 from concordant.supervision.check import check_features
 from concordant.types import FloatArray
 
@@ -92,7 +92,11 @@ def asked(
     """Give what a user's function makes of these items, checked; compressed rows are unpacked."""
     given = function(left, right)
     given = given.toarray() if hasattr(given, "toarray") else given
-    values = np.asarray(check_features(given, "features(left, right)"), dtype=np.float64)
+    try:
+        values = np.asarray(check_features(given, "features(left, right)"), dtype=np.float64)
+    except RowError as error:
+        error.row = None  # it is the number of a pair, not of a row of the data
+        raise
     if len(values) != len(left) or (width is not None and values.shape[1] != width):
         columns = "one row" if width is None else f"{width} features"
         raise ShapeError("features(left, right)", values.shape, f"{columns} for each of {len(left)} pairs")

@@ -65,7 +65,7 @@ def bundle(
 def steps(objective: LinearObjective, w: FloatArray, watch: Watch, max_iter: int) -> str:
     """Step until something ends it; says what."""
     planes, distance = Planes(objective.n_features, objective.alpha), Distance(whitening(objective))
-    weight, promised, widest, idle = STIFF, math.inf, objective.scorer.widest() / objective.scale, 0
+    weight, promised, widest, idle = STIFF, math.inf, objective.widest() / objective.scale, 0
     for number in range(max_iter):
         best, bound = watch.best.value, watch.bound
         with np.errstate(over="ignore", invalid="ignore"):  # too far out a loss may leave the doubles
@@ -103,7 +103,7 @@ def evaluated(objective: LinearObjective, w: FloatArray, watch: Watch) -> tuple[
 
     def work() -> tuple[float, FloatArray, float]:
         value, grad = objective.value_and_grad(w)
-        return value, grad, float(np.abs(objective.rows).sum())
+        return value, grad, objective.slopes
 
     value, grad, slopes = watch.recall("value, gradient and slopes", (w,), work)
     return float(value), grad, float(slopes)

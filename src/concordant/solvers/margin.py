@@ -21,16 +21,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from concordant._segments import one_blas_thread
 from concordant.solvers.journal import Journal, Numbers, recalled
-from concordant.solvers.margin_newton import Point, Problem, certified, cornered, look, settle
+from concordant.solvers.margin_newton import certified, cornered, settle
+from concordant.solvers.margin_problem import At, Problem
+from concordant.solvers.margin_rows import RowProblem
 from concordant.types import BoolArray, FloatArray
 
-__all__ = ["LOSSES", "METHODS", "MarginSolution", "Method", "fit_margin", "objective", "problem_of"]
+__all__ = [
+    "LOSSES",
+    "METHODS",
+    "MarginSolution",
+    "Method",
+    "fit_margin",
+    "minimised",
+    "objective",
+    "problem_of",
+]
 
 LOSSES: Mapping[str, int] = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 COARSEST, FINEST = 2.0, 1e-9  # where rounding begins (every hinge is bent at rest), and where doubles end
@@ -126,9 +137,21 @@ def fit_margin(
     ([1.333333], -1.666667, True)
     """
     problem = problem_of(differences, is_tie, C, method, loss, sample_weight)
-    n, p = problem.rows.shape
-    with one_blas_thread() if p <= SMALL else nullcontext():
-        if start is None and n > SAMPLE_FROM:
+    return minimised(problem, tol, max_iter, start=start, callback=callback, journal=journal)
+
+
+def minimised(
+    problem: Problem[At],
+    tol: float,
+    max_iter: int,
+    *,
+    start: tuple[FloatArray, float] | None = None,
+    callback: Callable[[int, float], object] | None = None,
+    journal: Journal | None = None,
+) -> MarginSolution:
+    """Minimise over rows that are in memory, or in parts; the parameters are those of `fit_margin`."""
+    with one_blas_thread() if problem.n_features <= SMALL else nullcontext():
+        if start is None and problem.n_rows > SAMPLE_FROM:
             start = rough_start(problem, journal)
         found = solve(problem, tol, max_iter, start, callback, journal=journal)
         if found.converged or callback is not None:
@@ -137,11 +160,11 @@ def fit_margin(
         return other if other.gap < found.gap else found
 
 
-def with_care(problem: Problem, tol: float, max_iter: int, journal: Journal | None) -> MarginSolution:
+def with_care(problem: Problem[At], tol: float, max_iter: int, journal: Journal | None) -> MarginSolution:
     """Solve what did not come near: by a cost that rises to its own, and steps until nothing moves."""
     start = None
     for share in RISING:
-        cheaper = replace(problem, cost=share * problem.cost)
+        cheaper = problem.cheaper(share)
         found = solve(cheaper, 1e-2, max_iter, start, None, journal=journal)
         start = found.w, found.bias
     return solve(problem, tol, max_iter, start, None, NEGLIGIBLE, journal)
@@ -154,27 +177,32 @@ def problem_of(
     method: str,
     loss: str,
     sample_weight: FloatArray | None = None,
-) -> Problem:
+) -> RowProblem:
     """Give the rows that cost something."""
-    family = METHODS[method]
-    cost = C * np.where(is_tie, family.tie_weight, family.difference_weight)
-    cost = cost if sample_weight is None else cost * sample_weight
+    family, cost = METHODS[method], costs(is_tie, C, method, sample_weight)
     used = cost > 0.0
     chosen = (differences, is_tie, cost) if used.all() else (differences[used], is_tie[used], cost[used])
     rows = np.ascontiguousarray(chosen[0], dtype=np.float64)
-    return Problem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
+    return RowProblem(rows, chosen[1], chosen[2], family.has_bias, LOSSES[loss])
 
 
-def rough_start(problem: Problem, journal: Journal | None) -> tuple[FloatArray, float]:
+def costs(is_tie: BoolArray, C: float, method: str, sample_weight: FloatArray | None) -> FloatArray:
+    """Give what a unit of loss costs, row by row."""
+    family = METHODS[method]
+    cost: FloatArray = C * np.where(is_tie, family.tie_weight, family.difference_weight)
+    return cost if sample_weight is None else cost * sample_weight
+
+
+def rough_start(problem: Problem[At], journal: Journal | None) -> tuple[FloatArray, float]:
     """Solve a sample of the rows first: its optimum is near that of all, at a fraction of the cost."""
-    size = max(SAMPLE, 4 * problem.rows.shape[1])
-    chosen = np.random.default_rng(0).permutation(len(problem.cost))[:size]
-    found = solve(problem.part(np.sort(chosen)), 1e-2, 50, None, None, journal=journal)
+    size = max(SAMPLE, 4 * problem.n_features)
+    chosen = np.random.default_rng(0).permutation(problem.n_rows)[:size]
+    found = solve(problem.sample(np.sort(chosen)), 1e-2, 50, None, None, journal=journal)
     return found.w, found.bias
 
 
 def solve(
-    problem: Problem,
+    problem: Problem[At],
     tol: float,
     max_iter: int,
     start: tuple[FloatArray, float] | None,
@@ -184,7 +212,7 @@ def solve(
 ) -> MarginSolution:
     """Round the hinge less and less, until the gap is small; steps end at `least` of the objective."""
     least = max(1e-15, UNSETTLED * tol) if least is None else least
-    w, bias = start if start is not None else (np.zeros(problem.rows.shape[1]), 0.0)
+    w, bias = start if start is not None else (np.zeros(problem.n_features), 0.0)
     delta = COARSEST if start is None else 0.1
     best, n_iter = MarginSolution(w, bias, math.inf, math.inf, 0, converged=False), 0
     while True:
@@ -206,22 +234,22 @@ def solve(
 
 
 def settled(
-    problem: Problem,
+    problem: Problem[At],
     place: tuple[FloatArray, float, float],
     budget: int,
     least: float,
     journal: Journal | None,
-) -> tuple[Point, int]:
+) -> tuple[At, int]:
     """Take Newton steps at one rounding, or look where those of the journal ended; the point, how many."""
-    reached: list[Point] = []
+    reached: list[At] = []
 
     def work() -> Numbers:
-        point, taken = settle(problem, look(problem, *place), budget, least)
+        point, taken = settle(problem, problem.look(*place), budget, least)
         reached.append(point)
         return point.w, point.bias, taken
 
     (w, bias, taken), _ = recalled(journal, "round", (*place, budget), work)
-    return reached[0] if reached else look(problem, w, float(bias), place[2]), int(taken)
+    return reached[0] if reached else problem.look(w, float(bias), place[2]), int(taken)
 
 
 def objective(

@@ -15,7 +15,7 @@ from concordant.exceptions import NonFiniteError
 from concordant.scorers.spread import ROUNDING
 from concordant.types import BoolArray, FloatArray
 
-__all__ = ["Block", "Moments", "few_threads"]
+__all__ = ["Block", "Moments", "few_threads", "refuse_overflow"]
 
 THREADED_FEATURES = 1000  # from here on a product of matrices is worth more than one thread
 LARGEST = 2.0**1000  # of a sum of squares: what is made of it stays in the range of doubles
@@ -92,8 +92,28 @@ class Moments:
         weight = float(block.weights.sum())
         if not weight:
             return self
-        share, roots = weight / (self.weight + weight), np.sqrt(block.weights)
-        means, level = np.zeros(len(self.means)), 0.0
+        share = weight / (self.weight + weight)
+        with one_blas_thread():  # several would add up in another order, products of matrices apart
+            features, targets, apart, off = self.about_means(block, weight, share)
+            self.cross[:] += features.T @ targets
+            square = float(targets @ targets)
+        self.gram[:] += features.T @ features
+        return replace(
+            self,
+            weight=self.weight + weight,
+            means=self.means + share * apart,
+            target_mean=self.target_mean + share * off,
+            square=self.square + square,
+        )
+
+    def about_means(
+        self, block: Block, weight: float, share: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Give rows and targets of a block about its means, by the roots of their weights, and the row more.
+
+        Also how far the block's means are from those so far.
+        """
+        roots, means, level = np.sqrt(block.weights), np.zeros(len(self.means)), 0.0
         if self.intercept:
             means = block.weights @ block.features / weight
             level = float(block.weights @ block.targets) / weight
@@ -103,15 +123,32 @@ class Moments:
         targets[:-1] = (block.targets - level) * roots
         apart, off = means - self.means, level - self.target_mean
         features[-1], targets[-1] = (math.sqrt(self.weight * share) * d for d in (apart, off))
-        self.gram[:] += features.T @ features
-        self.cross[:] += features.T @ targets
-        return replace(
-            self,
-            weight=self.weight + weight,
-            means=self.means + share * apart,
-            target_mean=self.target_mean + share * off,
-            square=self.square + float(targets @ targets),
-        )
+        return features, targets, apart, off
+
+    def merged(self, other: Moments) -> Moments:
+        """Give the moments of the rows of both; neither is changed.
+
+        How far their means are apart is one more row of the sums, as in `plus`.
+        """
+        if not (self.weight and other.weight):
+            return self if self.weight else other
+        with np.errstate(over="ignore", invalid="ignore"):  # who uses them looks
+            share = other.weight / (self.weight + other.weight)
+            apart, off = other.means - self.means, other.target_mean - self.target_mean
+            size = math.sqrt(self.weight * share)
+            row, last = size * apart, size * off
+            gram = np.outer(row, row)
+            gram += self.gram
+            gram += other.gram
+            return replace(
+                self,
+                weight=self.weight + other.weight,
+                means=self.means + share * apart,
+                target_mean=self.target_mean + share * off,
+                gram=gram,
+                cross=self.cross + other.cross + last * row,
+                square=self.square + other.square + last * last,
+            )
 
     @property
     def varies(self) -> BoolArray:

@@ -11,11 +11,16 @@ from concordant._segments import cut_queries, run_chunks
 from concordant.exceptions import LengthMismatchError, ShapeError
 from concordant.scorers.linear import LinearScorer
 from concordant.scorers.spread import ROUNDING
+from concordant.solvers.noise import row_noise
+from concordant.solvers.precondition import rows_from, sampled_queries
 from concordant.supervision.columns import frozen
 from concordant.surrogates.surrogate import Loss
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["LinearObjective", "Objective"]
+__all__ = ["LinearObjective", "Objective", "Route", "judged_bends"]
+
+Route = list[tuple[int, IntArray]]
+"""Numbers of parts, in the order of a walk, and in which order the queries of each are taken."""
 
 MOST_PARTS = 32  # sums of gradients that are added up at the end
 PART_ROWS = 1000
@@ -38,10 +43,6 @@ class Objective(Protocol):
     n_gradients: int
 
     @property
-    def offsets(self) -> IntArray:
-        """Where each query starts."""
-
-    @property
     def sparse(self) -> bool:
         """Whether X has compressed rows."""
 
@@ -51,8 +52,8 @@ class Objective(Protocol):
     def at_rest(self) -> float:
         """Give the objective at weights 0."""
 
-    def taken(self, rows: IntArray) -> Any:
-        """Give some rows of X."""
+    def sample(self, rng: np.random.Generator) -> tuple[Any, IntArray]:
+        """Rows of X of random whole queries, and where each query starts among them: `sampled_rows`."""
 
     def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:
         """Summed curvature of the loss in each score, and in the levels of whole queries."""
@@ -73,10 +74,21 @@ class LinearObjective:
         Penalty.
     scale
         Divisor of each feature, None for 1: the weights are those of X / scale.
+    ranks
+        Number of each query among all that are not empty; None: there are no others.
     """
 
-    def __init__(self, loss: Loss, X: Any, alpha: float, scale: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        X: Any,
+        alpha: float,
+        scale: FloatArray | None = None,
+        ranks: IntArray | None = None,
+    ) -> None:
         self.loss, self.alpha = loss, float(alpha)
+        # Empty queries are not counted: with or without them the weights are the same.
+        self.ranks = np.cumsum(np.diff(loss.offsets) > 0) - 1 if ranks is None else ranks
         self.scorer = LinearScorer(X)
         self.n_features = self.scorer.n_features
         self.scale = np.ones(self.n_features) if scale is None else scale
@@ -102,9 +114,19 @@ class LinearObjective:
         """Whether X has compressed rows."""
         return self.scorer.sparse
 
-    def taken(self, rows: IntArray) -> Any:
-        """Give some rows of X."""
-        return self.scorer.X[rows]
+    def sample(self, rng: np.random.Generator) -> tuple[Any, IntArray]:
+        """Rows of X of random whole queries, and where each query starts among them."""
+        queries, counts = sampled_queries(self.offsets, self.n_features, rng, sparse=self.sparse)
+        return self.scorer.X[rows_from(self.offsets[queries], counts)], np.cumsum([0, *counts])
+
+    @property
+    def slopes(self) -> float:
+        """Summed sizes of the slopes in the scores, at the weights evaluated last."""
+        return float(np.abs(self.rows).sum())
+
+    def widest(self) -> FloatArray:
+        """Give the largest size of each feature."""
+        return self.scorer.widest()
 
     def value_and_grad(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Give the objective and its gradient; the scores are kept for `hessian_product` and `along`."""
@@ -125,6 +147,27 @@ class LinearObjective:
 
         return self.fused(direction, self.moves, work) + self.alpha * direction
 
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return len(self.values)
+
+    def route(self, rng: np.random.Generator, most: int | None = None) -> Route:
+        """Give a random order of the queries, or of so many of them."""
+        return [(0, rng.permutation(self.n_queries)[:most])]
+
+    def visits(self, route: Route) -> Iterator[tuple[LinearObjective, IntArray]]:
+        """Go there: the queries that are in memory together, and in which order to take them."""
+        return ((self, order) for _, order in route)
+
+    def slope_of(self, q: int, w: FloatArray) -> FloatArray:
+        """Give the gradient of one query's loss, in the weights of X as it is."""
+        own, slope = (int(self.offsets[q]), int(self.offsets[q + 1])), np.zeros(self.n_features)
+        self.scorer.scores(w, *own, self.scores)
+        self.loss.chunk(frozen(self.scores), q, q + 1, self.values, self.rows)
+        self.scorer.pull(self.rows, *own, slope)
+        return slope
+
     def along(self, moves: FloatArray, length: float) -> float:
         """Summed values at the last scores + length * moves; X is not read."""
         values, _ = self.loss.value_and_grad(self.scores + length * moves)
@@ -136,18 +179,30 @@ class LinearObjective:
         return float(values.sum())
 
     def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Summed curvature of the loss in each score, and in the levels of whole queries.
+        """Summed curvature of the loss in each score, and in the levels of whole queries."""
+        del rng
+        noise = self.noise()
+        bend, level = self.bends(noise)
+        return judged_bends(bend, level, lambda: self.bends_between(noise)[0])
+
+    def noise(self) -> FloatArray:
+        """Scores of spread 1, and a vector to move them by, (2, n_rows)."""
+        return row_noise(self.ranks, self.offsets)
+
+    def bends(self, noise: FloatArray) -> FloatArray:
+        """Curvature in the scores, and in the level of each query's.
 
         At scores of spread 1, where pairs matter, and not at 0: at equal scores a margin may be straight.
         """
-        loss = self.loss
-        scores, vector = rng.standard_normal((2, self.scorer.n_rows))
-        bend = float(vector @ loss.hessian_product(scores, vector))
-        if not bend > 0.0:  # a hinge bends at corners only: how the gradient changes on the way
-            bend = float(vector @ (loss.value_and_grad(scores + vector)[1] - loss.value_and_grad(scores)[1]))
-        level = float(loss.hessian_product(scores, np.ones(len(scores))).sum())
-        bend = max(bend, 0.0)
-        return bend, level if level > ROUNDING * bend else 0.0
+        scores, vector = noise
+        bend = vector @ self.loss.hessian_product(scores, vector)
+        return np.array([bend, self.loss.hessian_product(scores, np.ones(len(scores))).sum()])
+
+    def bends_between(self, noise: FloatArray) -> FloatArray:
+        """How the gradient changes between scores of spread 1: a hinge bends at corners only."""
+        scores, vector = noise
+        ahead, behind = (self.loss.value_and_grad(one)[1] for one in (scores + vector, scores))
+        return np.array([vector @ (ahead - behind)])
 
     def fused(self, w: FloatArray, scores: FloatArray, work: Callable[[int, int], None]) -> FloatArray:
         """Fill the scores, work on them, and pull `rows` back to the weights, in one pass over X."""
@@ -176,3 +231,9 @@ class LinearObjective:
             stop = min(last, max(start + 1, fits))
             yield start, stop
             start = stop
+
+
+def judged_bends(bend: float, level: float, between: Callable[[], float]) -> tuple[float, float]:
+    """Give curvatures >= 0 of what was summed up; `between` is asked where there is none in the scores."""
+    bend = max(float(bend if bend > 0.0 else between()), 0.0)
+    return bend, float(level) if level > ROUNDING * bend else 0.0

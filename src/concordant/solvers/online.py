@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,13 +24,24 @@ import numpy as np
 from concordant.exceptions import EmptyDataError, ParameterError, UnknownNameError
 from concordant.solvers.journal import Journal, recalled
 from concordant.solvers.margin import LOSSES, MarginSolution, problem_of
-from concordant.solvers.margin_newton import Problem, certified, look
+from concordant.solvers.margin_newton import certified
+from concordant.solvers.margin_problem import At, Problem
+from concordant.solvers.margin_rows import RowProblem
 from concordant.supervision.check import check_pairs
 from concordant.supervision.columns import check_lengths
 from concordant.supervision.labels import check_outcome
 from concordant.types import ArrayLike, BoolArray, FloatArray
 
-__all__ = ["OnlineState", "learn", "ranking", "sgd_logistic", "weights"]
+__all__ = [
+    "OnlineState",
+    "epoch_of",
+    "learn",
+    "n_passes",
+    "ranking",
+    "sgd_logistic",
+    "stepped",
+    "weights",
+]
 
 FEWEST = 1_000  # steps in an epoch
 NO_BIAS = -1e-100  # a bias above this cannot be divided by
@@ -190,15 +202,34 @@ def sgd_logistic(
     problem = problem_of(differences, is_tie, check_cost(C), method, "logistic", sample_weight)
     if not len(problem.cost):
         raise EmptyDataError("differences")
-    n, p = problem.rows.shape
-    total, rng = float(problem.cost.sum()), np.random.default_rng(seed)
-    shares, steps, passes = n * problem.cost / total, np.zeros((3, p + 1)), math.ceil(FEWEST / n)
+    n, total, rng = problem.n_rows, problem.total_cost, np.random.default_rng(seed)
+    shares = n * problem.cost / total
+
+    def begun(epoch: int, steps: FloatArray) -> Callable[[], tuple[FloatArray]]:
+        order = np.concatenate([rng.permutation(n) for _ in range(n_passes(n))])
+        fixed = shares, order, 1.0 / total, float(problem.has_bias), problem.kind
+        return partial(epoch_of, problem, fixed, epoch * len(order), steps)
+
+    return stepped(problem, begun, tol, max_iter, journal)
+
+
+def n_passes(n_rows: int) -> int:
+    """Give how often an epoch comes by each pair."""
+    return math.ceil(FEWEST / n_rows)
+
+
+def stepped(
+    problem: Problem[At],
+    begun: Callable[[int, FloatArray], Callable[[], tuple[FloatArray]]],
+    tol: float,
+    max_iter: int,
+    journal: Journal | None,
+) -> MarginSolution:
+    """Walk epoch after epoch, until one changes little; `begun(epoch, steps)` gives what walks one."""
+    steps = np.zeros((3, problem.n_features + 1))
     best = solution(problem, steps[2], 0)
     for epoch in range(max_iter):
-        order = np.concatenate([rng.permutation(n) for _ in range(passes)])
-        fixed = shares, order, 1.0 / total, float(problem.has_bias), problem.kind
-        walked = partial(epoch_of, problem, fixed, epoch * len(order), steps)
-        (steps,), _ = recalled(journal, "epoch", (epoch, steps), walked)
+        (steps,), _ = recalled(journal, "epoch", (epoch, steps), begun(epoch, steps))
         found = solution(problem, steps[2], epoch + 1)
         settled = abs(best.value - found.value) <= tol * found.value
         best = found if found.value <= best.value else best
@@ -208,7 +239,7 @@ def sgd_logistic(
 
 
 def epoch_of(
-    problem: Problem, fixed: tuple[Any, Any, float, float, int], first: int, steps: FloatArray
+    problem: RowProblem, fixed: tuple[Any, Any, float, float, int], first: int, steps: FloatArray
 ) -> tuple[FloatArray]:
     """Take the steps of an epoch; give what is kept between them."""
     from concordant.solvers.online_kernels import walk
@@ -218,8 +249,8 @@ def epoch_of(
     return (after,)
 
 
-def solution(problem: Problem, joint: FloatArray, n_iter: int) -> MarginSolution:
+def solution(problem: Problem[At], joint: FloatArray, n_iter: int) -> MarginSolution:
     """Evaluate the objective, and the gap to its dual."""
     w, bias = joint[:-1].copy(), float(joint[-1])
-    value, gap = certified(problem, look(problem, w, bias, 0.0))
+    value, gap = certified(problem, problem.look(w, bias, 0.0))
     return MarginSolution(w, bias, value, gap, n_iter, converged=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from concordant.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from concordant.solvers.objective import Objective
 
-__all__ = ["Preconditioner", "whitening"]
+__all__ = ["Preconditioner", "rows_from", "sampled_queries", "whitening"]
 
 MOST_FEATURES = 1000  # above, only the variances are used
 ROWS_PER_FEATURE, MOST_ROWS = 50, 20_000
@@ -59,9 +59,8 @@ def whitening(objective: Objective, seed: int = 0) -> Preconditioner:
     from scipy.linalg import cholesky, solve_triangular
 
     rng, n_features = np.random.default_rng(seed), objective.n_features
-    rows, offsets = sampled_rows(objective, rng)
-    sample: Any = objective.taken(rows)
-    bend, level = (curve / max(len(rows), 1) for curve in objective.curvatures(rng))
+    sample, offsets = objective.sample(rng)
+    bend, level = (curve / max(int(offsets[-1]), 1) for curve in objective.curvatures(rng))
     widths = np.sqrt(diagonal(objective, squares_within(sample, offsets), bend, level))
     if n_features > MOST_FEATURES:
         return Preconditioner(1.0 / widths)
@@ -78,16 +77,26 @@ def whitening(objective: Objective, seed: int = 0) -> Preconditioner:
     return Preconditioner(1.0 / widths)
 
 
-def sampled_rows(objective: Objective, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Rows of random whole queries, enough for a covariance, and where each query starts among them."""
-    offsets, n_features = objective.offsets, objective.n_features
-    most = MOST_ROWS if objective.sparse else min(MOST_ROWS, MOST_CELLS // n_features + 1)
+def sampled_queries(
+    offsets: IntArray, n_features: int, rng: np.random.Generator, *, sparse: bool = False
+) -> tuple[IntArray, IntArray]:
+    """Random queries that have enough rows for a covariance, and how many rows of each are taken."""
+    most = MOST_ROWS if sparse else min(MOST_ROWS, MOST_CELLS // n_features + 1)
     enough = min(ROWS_PER_FEATURE * max(n_features, 20), most)
-    queries = rng.permutation(np.flatnonzero(np.diff(offsets)))
-    sizes = np.diff(offsets)[queries]
-    queries = queries[: int(np.searchsorted(np.cumsum(sizes), enough)) + 1]
-    pieces = [np.arange(offsets[q], min(offsets[q + 1], offsets[q] + enough)) for q in queries]
-    return np.concatenate([np.empty(0, dtype=np.int64), *pieces]), np.cumsum([0, *map(len, pieces)])
+    sizes = np.diff(offsets)
+    queries = rng.permutation(np.flatnonzero(sizes))
+    queries = queries[: int(np.searchsorted(np.cumsum(sizes[queries]), enough)) + 1]
+    return queries, np.minimum(sizes[queries], enough)
+
+
+def rows_from(starts: IntArray, counts: IntArray) -> IntArray:
+    """Rows of pieces that begin here and are so long, piece after piece.
+
+    >>> rows_from(np.array([7, 0]), np.array([2, 3])).tolist()
+    [7, 8, 0, 1, 2]
+    """
+    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(starts, counts) + within
 
 
 def diagonal(

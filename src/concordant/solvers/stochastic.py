@@ -8,12 +8,11 @@ import numpy as np
 
 from concordant._segments import one_blas_thread
 from concordant.solvers.journal import Journal
-from concordant.solvers.objective import LinearObjective
+from concordant.solvers.objective import LinearObjective, Route
 from concordant.solvers.precondition import Preconditioner, whitening
 from concordant.solvers.smooth import seen
 from concordant.solvers.solution import Callback, Solution, Watch
-from concordant.supervision.columns import frozen
-from concordant.types import FloatArray, IntArray
+from concordant.types import FloatArray
 
 __all__ = ["sgd"]
 
@@ -59,16 +58,16 @@ def epochs(
     rng: np.random.Generator,
 ) -> str:
     """Run until something ends it; says what."""
-    frame, n_queries = whitening(objective), len(objective.values)
+    frame = whitening(objective)
     seen(w, frame, watch)
     if watch.done:
         return "tolerance"
     rate, done, mean = first_rate(objective, w, frame, rng, watch), 0, w.copy()
     for epoch in range(max_iter):
-        steps = w, mean, frame, rng.permutation(n_queries), rate, done
+        steps = w, mean, frame, objective.route(rng), rate, done
         taken = partial(walk, objective, *steps, averaging=epoch > 0)
         w, mean = watch.recall("epoch", (w, mean, rate, done), taken)
-        done += n_queries
+        done += objective.n_queries
         mean = mean if epoch else w.copy()
         seen(mean, frame, watch)
         if watch.step():
@@ -81,24 +80,23 @@ def walk(
     w: FloatArray,
     mean: FloatArray,
     frame: Preconditioner,
-    order: IntArray,
+    route: Route,
     rate: float,
     done: int,
     *,
     averaging: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Take one step per query of the order; the weights, and the mean of those since averaging began."""
-    n_queries, offsets, scores = len(objective.values), objective.loss.offsets, frozen(objective.scores)
-    for time, q in enumerate(order.tolist(), start=done):
-        own, slope = (int(offsets[q]), int(offsets[q + 1])), np.zeros(objective.n_features)
-        objective.scorer.scores(w / objective.scale, *own, objective.scores)
-        objective.loss.chunk(scores, q, q + 1, objective.values, objective.rows)
-        objective.scorer.pull(objective.rows, *own, slope)
-        grad = n_queries * slope / objective.scale + objective.alpha * w
-        # In the frame's coordinates the curvature is about 1: so steps shrink with 1 + rate * time.
-        w = w - rate / (1.0 + rate * time) ** POWER * frame.forth(frame.back(grad))
-        if averaging:
-            mean = mean + (w - mean) / (time - n_queries + 1.0)
+    """Take one step per query of the route; the weights, and the mean of those since averaging began."""
+    time, n_queries = done, objective.n_queries
+    for part, order in objective.visits(route):
+        for q in order.tolist():
+            slope = part.slope_of(q, w / objective.scale)
+            grad = n_queries * slope / objective.scale + objective.alpha * w
+            # In the frame's coordinates the curvature is about 1: so steps shrink with 1 + rate * time.
+            w = w - rate / (1.0 + rate * time) ** POWER * frame.forth(frame.back(grad))
+            if averaging:
+                mean = mean + (w - mean) / (time - n_queries + 1.0)
+            time += 1
     return w, mean
 
 
@@ -106,7 +104,7 @@ def first_rate(
     objective: LinearObjective, w: FloatArray, frame: Preconditioner, rng: np.random.Generator, watch: Watch
 ) -> float:
     """Give the rate that lowers the objective most in one pass over a sample of queries."""
-    sample = rng.permutation(len(objective.values))[:SAMPLE]
+    sample = objective.route(rng, SAMPLE)
     best, chosen = np.inf, TRIALS[0]
     for rate in TRIALS:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,0 +1,298 @@
+"""Parts held in memory by the workers of a Dask cluster; the one module that imports Dask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from itertools import count
+from typing import Any, Self
+
+from concordant.exceptions import ClusterError, ConcordantError, MissingExtraError, ParameterError
+from concordant.solvers.partitioned.held import done, prepared
+from concordant.solvers.partitioned.parts import Job, Prepare
+from concordant.solvers.partitioned.tree import FAN, Merge, Tree, added
+from concordant.supervision.scans.scan import Part
+from concordant.types import FloatArray
+
+__all__ = [
+    "AGAIN",
+    "ClusterParts",
+    "addresses",
+    "array_of",
+    "by_rows",
+    "checked_client",
+    "connected",
+    "gathered",
+    "is_collection",
+    "library",
+    "naming_faults",
+    "partitions",
+    "refuse_loss",
+    "waited",
+]
+
+ALL = slice(None)
+TURNS = 4  # parts for each thread between two writings, so that few wait for the slowest
+LOOK, PATIENCE = 5.0, 60.0  # seconds between looks at the workers, and without any before it is given up
+AGAIN = "call fit again: the parts are then shared out to the workers that are there."
+CHECKPOINT = "with checkpoint=FOLDER the same fit goes on where it was, on any cluster."
+
+
+def is_collection(value: Any) -> bool:
+    """Whether this is a collection of Dask's, which need not be installed."""
+    return hasattr(value, "__dask_graph__")
+
+
+def library() -> Any:
+    """Import `distributed`."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtraError("distributed", "dask", "a cluster") from error
+    return distributed
+
+
+def connected(address: str, timeout: float = 10.0) -> Any:
+    """Give a client of the scheduler at this address; one that cannot be reached is a named error."""
+    distributed = library()
+    try:
+        return distributed.Client(address, timeout=timeout)
+    except (OSError, ValueError, TypeError) as error:
+        hint = "start one by `dask scheduler` and `dask worker ADDRESS`, or use a local cluster."
+        raise ClusterError(
+            f"no scheduler answers at {address!r} ({' '.join(str(error).split())})", hint
+        ) from error
+
+
+def checked_client(client: Any) -> Any:
+    """Give a client that can be used, the current one if none is given; its workers have this version."""
+    distributed = library()
+    if client is None:
+        try:
+            client = distributed.default_client()
+        except ValueError as error:
+            hint = "make one first: client = distributed.Client(...), and pass it: fit(..., client=client)."
+            raise ClusterError("Dask collections need a client, and there is none", hint) from error
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        raise ParameterError("client", client, "a distributed.Client, not an asynchronous one")
+    if client.status != "running":
+        raise ClusterError(f"the client is {client.status}", "make a new one: distributed.Client(address).")
+    refuse_strange(client)
+    return client
+
+
+def refuse_strange(client: Any) -> None:
+    """Refuse workers that lack this library, or have another version of it."""
+    if not client.scheduler_info(n_workers=-1)["workers"]:
+        with naming_faults():
+            client.wait_for_workers(1, timeout=PATIENCE)
+    own = version()
+    with naming_faults():
+        found = client.run(version, on_error="return")
+    for address, seen in found.items():
+        if seen != own:
+            said = f"concordant {seen}" if isinstance(seen, str) else f"no concordant ({seen})"
+            problem = f"worker {address} has {said}, and this process has {own}"
+            raise ClusterError(problem, "install the same version on every machine.")
+
+
+def version() -> str:
+    """Give the library's version."""
+    import concordant
+
+    return str(concordant.__version__)
+
+
+@contextmanager
+def naming_faults() -> Iterator[None]:
+    """What Dask says of a cluster that fails becomes a named error; ours come through as they are."""
+    distributed = library()
+    from distributed.client import FutureCancelledError, FuturesCancelledError
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except ConcordantError:
+        raise
+    except distributed.scheduler.KilledWorker as error:
+        hint = "it may need more memory than a worker has: use more or larger ones, or smaller row groups."
+        raise ClusterError(f"every worker that held a part died ({error})", hint) from error
+    except (FutureCancelledError, FuturesCancelledError, CommClosedError) as error:
+        raise ClusterError(f"the scheduler is gone ({' '.join(str(error).split())})", CHECKPOINT) from error
+    except distributed.TimeoutError as error:
+        raise ClusterError("the cluster has no worker", "start workers: `dask worker ADDRESS`.") from error
+
+
+def gathered(client: Any, futures: Sequence[Any], needed: Collection[str] = ()) -> list[Any]:
+    """Wait for futures; what they are, in order. Where no worker is left, one is waited for a while.
+
+    Workers at the addresses `needed` are not: without one of them it is given up.
+    """
+    with naming_faults():
+        waited(client, futures, needed)
+        for future in futures:  # of several faults the first part's, whichever was found first
+            if future.status == "error":
+                future.result()
+        found: list[Any] = client.gather(list(futures))
+    return found
+
+
+def waited(
+    client: Any, futures: Sequence[Any], needed: Collection[str] = (), until: str = "ALL_COMPLETED"
+) -> None:
+    """Wait until all futures, or the first ("FIRST_COMPLETED"), are done; as `gathered` does."""
+    distributed, alone = library(), 0.0
+    while True:
+        begun = time.monotonic()
+        try:
+            distributed.wait(list(futures), timeout=LOOK, return_when=until)
+        except distributed.TimeoutError:
+            if client.status == "running" and (workers := addresses(client)):
+                refuse_loss(needed, workers)
+                alone = 0.0
+                continue
+            alone += time.monotonic() - begun
+            if alone >= PATIENCE:
+                raise ClusterError(f"no worker is left, for {alone:.0f} s", CHECKPOINT) from None
+        else:
+            return
+
+
+def addresses(client: Any) -> list[str]:
+    """Give the addresses of the workers, in order."""
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def refuse_loss(needed: Collection[str], workers: Collection[str]) -> None:
+    """Refuse to go on where a worker is gone that is needed."""
+    if lost := sorted(set(needed) - set(workers)):
+        raise ClusterError(f"worker {lost[0]} is gone, and the fit cannot go on without it", AGAIN)
+
+
+class ClusterParts:
+    """Parts that workers keep in memory; one that is lost with its worker is read and prepared elsewhere.
+
+    Each gradient sends the weights to where the parts are; sums of eight, of eights of these, and so on are
+    taken there. They have the same bits on any number of workers.
+
+    Parameters
+    ----------
+    client
+        Of the cluster.
+    parts
+        What is read there; or, with `rows`, only what its pieces are called.
+    prepare, own
+        As of `StreamedParts`.
+    rows
+        Futures of the parts' rows, where workers have them already.
+    places
+        Address of the worker that each part must be held by; if one is lost, that is the end. None: any.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        parts: Sequence[Part],
+        prepare: Prepare[Any],
+        own: Sequence[Any],
+        rows: Sequence[Any] | None = None,
+        places: Sequence[str] | None = None,
+    ) -> None:
+        self.client, self.needed = client, frozenset(places or ())
+        read: Sequence[Any] = [None] * len(parts) if rows is None else rows
+        self.places: Sequence[str | None] = [None] * len(parts) if places is None else places
+        self.held = [
+            self.submitted(prepared, prepare, *given, place=place)
+            for *given, place in zip(parts, read, own, self.places, strict=True)
+        ]
+
+    @property
+    def n_parts(self) -> int:
+        """How many there are."""
+        return len(self.held)
+
+    def submitted(self, function: Job, *given: Any, priority: int = 0, place: str | None = None) -> Any:
+        """Give the future of a call; each is a task of its own: no other fit's is taken for it."""
+        with naming_faults():
+            return self.client.submit(function, *given, pure=False, priority=priority, workers=place)
+
+    def begun(self, job: Job, *given: Any, some: slice = ALL) -> list[Any]:
+        """Begin the job on every part, or on some of them, where they are."""
+        parts = zip(self.held[some], self.places[some], strict=True)
+        return [self.submitted(done, job, held, *given, place=place) for held, place in parts]
+
+    def made(self, job: Job, *given: Any) -> Self:
+        """Give the parts as the job makes them, each where it was."""
+        found = copy(self)
+        found.held = self.begun(job, *given)
+        return found
+
+    def shared(self, value: Any) -> Any:
+        """Send it to one worker, from which others have it; a lost one is sent again."""
+        return self.submitted(same, value)
+
+    def each(self, job: Job, *given: Any) -> list[Any]:
+        """Do the job on every part, where it is; what it gives, in their order."""
+        return gathered(self.client, self.begun(job, *given), self.needed)
+
+    def total(self, job: Job, *given: Any) -> FloatArray:
+        """Add up what the job gives, by a tree of tasks; one array comes back."""
+        total: FloatArray = self.merged(Tree(added), job, *given)
+        return total
+
+    def merged(self, tree: Tree, job: Job, *given: Any) -> Any:
+        """Merge what the job gives, by a tree of tasks; some parts at a time, if that is written down."""
+        while tree.done < self.n_parts:
+            level = tree.level(self.highest(kept=tree.kept is not None))
+            some = slice(tree.done, min(tree.done + FAN**level, self.n_parts))
+            tree.add(self.subtree(tree.merge, some, job, *given), level, some.stop - some.start)
+        return tree.whole()
+
+    def subtree(self, merge: Merge, some: slice, job: Job, *given: Any) -> Any:
+        """Merge by eights, the eights by eights, and so on; at once, so that few results wait for it."""
+        futures, height = self.begun(job, *given, some=some), 0
+        while len(futures) > 1:
+            height += 1
+            groups = [futures[start : start + FAN] for start in range(0, len(futures), FAN)]
+            futures = [self.submitted(merge, *group, priority=height) for group in groups]
+        return gathered(self.client, futures, self.needed)[0]
+
+    def highest(self, *, kept: bool) -> int:
+        """Level at which all parts are one, or those that are worked on between two writings."""
+        enough = self.n_parts
+        if kept:
+            with naming_faults():
+                enough = min(enough, TURNS * sum(self.client.nthreads().values()))
+        return next(level for level in count() if FAN**level >= enough)
+
+
+def same(value: Any) -> Any:
+    """Give a value back."""
+    return value
+
+
+def by_rows(collection: Any) -> Any:
+    """Give a collection that is cut by rows alone."""
+    if hasattr(collection, "chunks") and collection.ndim > 1:
+        return collection.rechunk(dict.fromkeys(range(1, collection.ndim), -1))
+    return collection
+
+
+def partitions(client: Any, collection: Any) -> list[Any]:
+    """Give the futures of a collection's partitions: of a frame, a series, or an array cut by rows alone."""
+    # Arrays that have tasks in common, each optimised by itself, would have others under the same keys.
+    delayed = by_rows(collection).to_delayed(optimize_graph=hasattr(collection, "divisions"))
+    pieces = delayed.ravel().tolist() if hasattr(delayed, "ravel") else list(delayed)
+    with naming_faults():
+        found: list[Any] = client.compute(pieces)
+    return found
+
+
+def array_of(chunks: Sequence[Any], shapes: Sequence[tuple[float, ...]]) -> Any:
+    """Give futures of arrays as one Dask array, cut by rows alone."""
+    from dask import array, delayed
+
+    pieces = zip(chunks, shapes, strict=True)
+    return array.concatenate([array.from_delayed(delayed(one), shape, dtype=float) for one, shape in pieces])
