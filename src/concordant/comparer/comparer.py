@@ -12,16 +12,15 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from concordant.comparer.data import checked, data_of
 from concordant.comparer.held_out import calibrated
 from concordant.comparer.journal import journal_of
-from concordant.comparer.machine import ALL_TIES, Weights, train
+from concordant.comparer.machine import ALL_TIES, Weights
 from concordant.comparer.recipe import read_recipe
 from concordant.comparer.stream import Stream
 from concordant.decoders.threshold import outcomes
-from concordant.exceptions import GuaranteeWarning, LabelError, ParameterError, ShapeError
+from concordant.exceptions import GuaranteeWarning, ParameterError, ShapeError
 from concordant.supervision.check import check_features, check_pairs, refuse_large
-from concordant.supervision.columns import check_lengths, check_nonnegative
-from concordant.supervision.labels import check_outcome
 from concordant.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["Comparer"]
@@ -169,30 +168,51 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
         return tags
 
-    def fit(self, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
+    def fit(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike = None,
+        sample_weight: ArrayLike = None,
+        *,
+        client: Any = None,
+    ) -> Self:
         """Learn from pairs.
 
         Parameters
         ----------
         pairs
             Features of both sides, (n, 2, p): `pairs[:, 0]` left, `pairs[:, 1]` right. Of a table of items
-            and a list of votes, `Comparisons.pairs` makes them.
+            and a list of votes, `Comparisons.pairs` makes them. Or pairs in parts, see Notes: a Dask array
+            whose chunks are of whole pairs, or `cc.scan_pairs(...)`.
         y
-            -1 the left is better, 1 the right is better, 0 no difference.
+            -1 the left is better, 1 the right is better, 0 no difference. Of a Dask array, one of the same
+            chunks; a scan has its own.
         sample_weight
-            Numbers >= 0 that multiply C, one per pair; 0 leaves a pair out.
+            Numbers >= 0 that multiply C, one per pair; 0 leaves a pair out. As `y`.
+        client
+            A `distributed.Client`, whose workers hold the parts in memory. None: a scan is read by this
+            process, at each pass; Dask arrays go to the current client.
+
+        Notes
+        -----
+        On pairs in parts the linear kernel with formulation "qp" and a finite C is trained by the same steps
+        as in memory, to the same model up to rounding (1e-8); with the same parts it has the same bits on any
+        number of workers. What is added up over the parts is of the size of the features, squared. Numbers of
+        pairs come to this process only for calibration and where a threshold is fitted (methods "rank" and
+        "rank2", or a bias >= 0): about 40 bytes per pair. Solver "sgd" reads a scan part by part, in random
+        order, and is not for a client.
         """
-        given, outcome, weight = checked(pairs, y, sample_weight)
         recipe = read_recipe(self)
-        with journal_of(self, recipe, given, outcome, weight) as journal:
+        data = data_of(pairs, y, sample_weight, client, recipe, int(self.calibration))
+        with journal_of(self, recipe, data) as journal:
             with nullcontext() if journal is None else journal.within("machine") as own:
-                scaling, machine = train(given, outcome, weight, recipe, own)
+                fitted = data.train(recipe, own)
             curve, folds = None, self.calibration
             if folds:
-                curve = calibrated(given, outcome, weight, recipe, (scaling, machine), folds, journal)
+                curve = calibrated(data, recipe, fitted, folds, journal)
         self.__dict__.pop("stream_", None)  # from here on nothing fails: an old model stays whole till then
-        self.n_features_in_, self.classes_ = given.shape[2], np.array([-1, 0, 1])
-        self.scaling_, self.machine_, self.curve_ = scaling, machine, curve
+        self.n_features_in_, self.classes_ = data.n_features, np.array([-1, 0, 1])
+        (self.scaling_, self.machine_), self.curve_ = fitted, curve
         self.warn()
         return self
 
@@ -296,19 +316,3 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             text = f"the objective {machine.value:.6g} may lie {machine.gap:.3g} above its optimum"
             hint = "lower C or tol" if machine.solver == "libsvm" else "raise max_iter, or lower C"
             warnings.warn(f"{text} ({machine.solver}); {hint}.", ConvergenceWarning, stacklevel=3)
-
-
-def checked(
-    pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Give pairs, outcomes and weights that fit together."""
-    if y is None:
-        hint = "give the outcomes, -1 left better, 0 tie, 1 right better (of Comparisons: .outcome)."
-        raise LabelError("y is missing", hint)
-    given, outcome = check_pairs(pairs), check_outcome(y, "y")
-    weight = np.ones(len(given)) if sample_weight is None else sample_weight
-    weight = check_nonnegative(weight, "sample_weight", "pair")
-    check_lengths("pairs", len(given), y=outcome, sample_weight=weight)
-    if not weight.any():
-        raise ParameterError("sample_weight", 0.0, "above 0 for at least one pair")
-    return given, outcome, weight

@@ -7,7 +7,8 @@ from itertools import count
 import numpy as np
 
 from concordant.comparer.calibration import OutcomeCurve, fit_curve, held_out_decisions
-from concordant.comparer.machine import Machine, decisions, train
+from concordant.comparer.data import Data
+from concordant.comparer.machine import Machine
 from concordant.comparer.recipe import Recipe
 from concordant.comparer.scaling import Scaling
 from concordant.solvers.journal import Journal, asked
@@ -17,13 +18,7 @@ __all__ = ["calibrated"]
 
 
 def calibrated(
-    pairs: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    recipe: Recipe,
-    fitted: tuple[Scaling, Machine],
-    n_folds: int,
-    journal: Journal | None = None,
+    data: Data, recipe: Recipe, fitted: tuple[Scaling, Machine], n_folds: int, journal: Journal | None = None
 ) -> OutcomeCurve:
     """Fit the curve to decisions of pairs that were held out.
 
@@ -32,14 +27,15 @@ def calibrated(
     trained on. Weights are scaled to a mean of 1, so that the curve's prior stays one pair. Decisions of a
     fold are written to the journal, and read there.
     """
-    size = spread(decisions(*fitted, pairs), weight)
+    y, weight = data.y, data.weight
+    size = spread(data.decisions(fitted), weight)
 
     def found(trained: IntArray, held: IntArray, journal: Journal | None) -> FloatArray:
         if not weight[trained].any():
             return np.zeros(len(held))
-        model = train(pairs[trained], y[trained], weight[trained], recipe, journal)
-        own = spread(decisions(*model, pairs[trained]), weight[trained])
-        return decisions(*model, pairs[held]) * (size / own if own > 0.0 else 1.0)
+        model = data.train(recipe, journal, (trained, held))
+        own = spread(data.decisions(model, trained), weight[trained])
+        return data.decisions(model, held) * (size / own if own > 0.0 else 1.0)
 
     numbers = count()
 

@@ -10,26 +10,25 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from concordant.comparer.recipe import Recipe
+from concordant.comparer.pairs import Features, Pairs, RowFeatures, Training
+from concordant.comparer.recipe import Recipe, refused_in_parts
 from concordant.comparer.scaling import Scaling
-from concordant.decoders.threshold import best_threshold
 from concordant.exceptions import ParameterError
 from concordant.scorers.kernel import KernelScorer, NystroemMap
 from concordant.scorers.linear import LinearScorer
 from concordant.solvers.dual import DualSolution, fit_gram
 from concordant.solvers.journal import Journal, recalled
-from concordant.solvers.margin import METHODS, fit_margin
-from concordant.solvers.online import sgd_logistic
+from concordant.solvers.margin import METHODS
 from concordant.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["ALL_TIES", "EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train"]
+__all__ = ["ALL_TIES", "EXACT_ROWS", "LP_BASIS", "Machine", "Weights", "train", "trained"]
 
 Found = TypeVar("Found")
 
 EXACT_ROWS = 5_000  # of the binary machine: its matrix takes 200 MB
 LP_BASIS = 1_000  # functions of a kernel linear program
 NYSTROEM_TOL = 1e-3  # gap that is small beside what the map itself leaves out
-SGD_TOL = 1e-4  # change of the objective in an epoch
+REST = 1e-12  # share of the cost of all pairs, below which a weight is rounding
 FAR = 1e-3  # a gap that is no longer small, as a share of the objective
 
 NO_TIES = (
@@ -93,51 +92,25 @@ class Machine:
     converged: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Training pairs of weight above 0: as given, scaled on demand."""
-
-    given: FloatArray
-    y: IntArray
-    weight: FloatArray
-    scaling: Scaling
-
-    @property
-    def tie(self) -> BoolArray:
-        """Which are ties."""
-        ties: BoolArray = self.y == 0
-        return ties
-
-    def turned(self) -> FloatArray:
-        """Both sides' scaled features, turned so that right is better."""
-        scaled = self.scaling(self.given)
-        return np.where((self.y < 0)[:, None, None], scaled[:, ::-1], scaled)
-
-
-def decisions(scaling: Scaling, machine: Machine, pairs: FloatArray) -> FloatArray:
-    """r(right) - r(left)."""
-    right, left = (machine.scorer(scaling(pairs[:, side])) for side in (1, 0))
-    return right - left
-
-
 def train(
     given: FloatArray, y: IntArray, weight: FloatArray, recipe: Recipe, journal: Journal | None = None
 ) -> tuple[Scaling, Machine]:
     """Scale, train, and fix the threshold; what a solver finds is written to the journal, and read there."""
-    used = weight > 0.0
-    if not used.all():
-        given, y, weight = given[used], y[used], weight[used]
-    pairs = Pairs(given, y, weight, Scaling.of(given, weight))
-    recipe = recipe.on(int(pairs.scaling.kept.sum()))
-    if not pairs.scaling.kept.any() or pairs.tie.all():
-        note = ONLY_TIES if pairs.tie.all() else NO_FEATURES
-        nothing = Weights(np.zeros(int(pairs.scaling.kept.sum())))
-        return pairs.scaling, Machine(nothing, 1.0, recipe.method, "none", note=note)
-    if recipe.method == "compare" and not pairs.tie.any():
+    return trained(Pairs.of(given, y, weight), recipe, journal)
+
+
+def trained(pairs: Training, recipe: Recipe, journal: Journal | None) -> tuple[Scaling, Machine]:
+    """Train on scaled pairs, and fix the threshold."""
+    scaling = pairs.scaling
+    recipe = recipe.on(int(scaling.kept.sum()))
+    if not scaling.kept.any() or not pairs.has_others:
+        note = NO_FEATURES if pairs.has_others else ONLY_TIES
+        nothing = Weights(np.zeros(int(scaling.kept.sum())))
+        return scaling, Machine(nothing, 1.0, recipe.method, "none", note=note)
+    if recipe.method == "compare" and not pairs.has_ties:
         ranking = replace(recipe, method="rank", formulation="qp", C=finite(recipe.C))
-        return pairs.scaling, replace(with_threshold(pairs, solved(pairs, ranking, journal)), note=NO_TIES)
-    machine = solved(pairs, recipe, journal)
-    return pairs.scaling, with_threshold(pairs, machine)
+        return scaling, replace(with_threshold(pairs, solved(pairs, ranking, journal)), note=NO_TIES)
+    return scaling, with_threshold(pairs, solved(pairs, recipe, journal))
 
 
 def finite(C: float) -> float:
@@ -145,12 +118,14 @@ def finite(C: float) -> float:
     return min(C, 1e6)
 
 
-def solved(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
+def solved(pairs: Training, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Choose the solver: by what is asked, and by size."""
+    if (refused := refused_in_parts(recipe)) is None:
+        return by_newton(pairs, recipe, journal)
+    if not isinstance(pairs, Pairs):
+        raise refused
     if recipe.formulation == "lp":
         return by_linear_program(pairs, recipe, journal)
-    if recipe.kernel.name == "linear" and math.isfinite(recipe.C):
-        return by_newton(pairs, recipe, journal)
     if recipe.kernel.name == "linear":
         return by_hard_margin(pairs, "hard qp", journal)
     if not math.isfinite(recipe.C):
@@ -174,10 +149,9 @@ def n_rows(tie: BoolArray, method: str) -> int:
     return rows if family.has_bias else 2 * rows
 
 
-def by_newton(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
+def by_newton(pairs: Training, recipe: Recipe, journal: Journal | None = None) -> Machine:
     """Solve a linear machine in the primal."""
-    differences = pairs.scaling.differences(pairs.given, pairs.y)
-    return primal(differences, pairs, recipe, Weights, "newton", journal)
+    return primal(pairs.features(), recipe, Weights, "newton", journal)
 
 
 def by_nystroem(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
@@ -187,35 +161,35 @@ def by_nystroem(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) ->
     wanted = len(items) if recipe.approximation == "exact" else recipe.n_components
     features = NystroemMap.of(recipe.kernel, items, wanted, np.random.default_rng(recipe.seed))
     rough = replace(recipe, tol=max(recipe.tol, NYSTROEM_TOL))
-    return primal(features.differences(turned), pairs, rough, features.scorer, "nystroem", journal)
+    rows = RowFeatures(features.differences(turned), pairs.tie, pairs.weight)
+    return primal(rows, rough, features.scorer, "nystroem", journal)
 
 
 def primal(
-    differences: FloatArray,
-    pairs: Pairs,
+    features: Features,
     recipe: Recipe,
     scorer: Callable[[FloatArray], Weights | KernelScorer],
     solver: str,
     journal: Journal | None = None,
 ) -> Machine:
     """Train on explicit features."""
-    what: dict[str, Any] = {"C": recipe.C, "method": recipe.method, "sample_weight": pairs.weight}
-    what["journal"] = journal
-    if recipe.solver == "sgd":
-        found = sgd_logistic(differences, pairs.tie, **what, tol=max(recipe.tol, SGD_TOL), seed=recipe.seed)
-        solver = "sgd"
-    else:
-        what |= {"loss": recipe.loss, "tol": recipe.tol, "max_iter": recipe.max_iter}
-        found = fit_margin(differences, pairs.tie, **what)
-    w = found.w / -found.bias if found.bias < 0.0 else found.w
-    note = silent(differences @ w, found.bias, recipe.method)
+    found = features.fitted(recipe, journal)
+    w = at_rest(found.w, recipe.C * features.total_weight)
+    w = w / -found.bias if found.bias < 0.0 else w
+    note = silent(lambda: features.furthest(w), found.bias, recipe.method)
+    solver = "sgd" if recipe.solver == "sgd" else solver
     how = recipe.method, solver, found.bias, found.value, found.gap, note, found.converged
     return Machine(scorer(w), math.nan, *how)
 
 
-def silent(decision: FloatArray, bias: float, method: str) -> str:
-    """Note that no training pair is decided, where that is so."""
-    decided = method != "compare" or bias >= 0.0 or bool((np.abs(decision) > 1.0).any())
+def at_rest(w: FloatArray, cost: float) -> FloatArray:
+    """Give 0 for a direction in which pairs of this cost cancel, up to rounding: its signs mean nothing."""
+    return np.zeros_like(w) if np.abs(w).max(initial=0.0) <= REST * cost else w
+
+
+def silent(furthest: Callable[[], float], bias: float, method: str) -> str:
+    """Note that no training pair is decided, where that is so; given the size of the largest decision."""
+    decided = method != "compare" or bias >= 0.0 or furthest() > 1.0
     return "" if decided else ALL_TIES
 
 
@@ -230,7 +204,7 @@ def by_libsvm(pairs: Pairs, recipe: Recipe, journal: Journal | None = None) -> M
     coef = found.coef[support] / (-found.bias if found.bias < 0.0 else 1.0)
     items = np.concatenate((turned[support, 1], turned[support, 0]))
     scorer = KernelScorer(recipe.kernel, items, np.concatenate((coef, -coef)))
-    note = silent(gram[:, support] @ coef, found.bias, recipe.method)
+    note = silent(lambda: float(np.abs(gram[:, support] @ coef).max()), found.bias, recipe.method)
     near = found.gap <= FAR * found.value
     how = recipe.method, "libsvm", found.bias, found.value, found.gap, note, near
     return Machine(scorer, math.nan, *how)
@@ -290,12 +264,12 @@ def basis_items(turned: FloatArray, recipe: Recipe) -> FloatArray:
     return items[np.sort(chosen)]
 
 
-def with_threshold(pairs: Pairs, machine: Machine) -> Machine:
+def with_threshold(pairs: Training, machine: Machine) -> Machine:
     """Fix the threshold: 1 by construction where Lemma 1 holds, else that of least training error."""
     if not math.isnan(machine.threshold):
         return machine
     if machine.method == "compare" and machine.bias < 0.0:
         return replace(machine, threshold=1.0)
-    tau = best_threshold(decisions(pairs.scaling, machine, pairs.given), pairs.y, pairs.weight)
+    tau = pairs.best_threshold(machine.scorer)
     note = NO_THRESHOLD if machine.method == "compare" else ""
     return replace(machine, threshold=tau, note=note)

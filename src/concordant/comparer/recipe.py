@@ -14,7 +14,7 @@ from concordant.solvers.margin import LOSSES, METHODS
 if TYPE_CHECKING:
     from concordant.comparer.comparer import Comparer
 
-__all__ = ["Recipe", "read_recipe"]
+__all__ = ["Recipe", "read_recipe", "refused_in_parts"]
 
 CHOICES = {
     "method": tuple(METHODS),
@@ -26,6 +26,7 @@ CHOICES = {
 COUNTS = {"n_components": 1, "max_iter": 1, "calibration": 0}
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's folds
 LARGEST_COST = 1e100
+IN_PARTS = " for scans and Dask arrays, whose pairs are never all in one place"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,17 @@ def read_recipe(model: Comparer) -> Recipe:
     how = model.method, model.formulation, model.loss, model.approximation, model.solver, model.n_components
     limits = model.nu, model.tol, model.max_iter, model.random_state
     return Recipe(kernel, scale, float(model.C), *how, *limits)
+
+
+def refused_in_parts(recipe: Recipe) -> ParameterError | None:
+    """Give the error where a machine cannot be trained on pairs in parts; None where it can."""
+    if recipe.kernel.name != "linear":
+        return ParameterError("kernel", recipe.kernel.name, f"'linear'{IN_PARTS}")
+    if recipe.formulation != "qp":
+        return ParameterError("formulation", recipe.formulation, f"'qp'{IN_PARTS}")
+    if not math.isfinite(recipe.C):
+        return ParameterError("C", recipe.C, f"finite{IN_PARTS}; try 1e6")
+    return None
 
 
 def check_real(name: str, value: Any, above: float, most: float, allowed: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from concordant.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Scaling"]
+__all__ = ["Scaling", "means", "squares"]
 
 STEADY = 1e-12  # deviations below this share of a feature's size are rounding: the feature is constant
 
@@ -38,11 +38,12 @@ class Scaling:
         ([2.0], [2.0], [True, False])
         """
         share = weight / (2.0 * weight.sum())
-        mean = share @ pairs.sum(axis=1)
-        square = np.zeros(pairs.shape[2])
-        for side in (0, 1):
-            centred = pairs[:, side] - mean
-            square += np.einsum("i,ij,ij->j", share, centred, centred)
+        mean = means(pairs, share)
+        return cls.from_moments(mean, squares(pairs, share, mean))
+
+    @classmethod
+    def from_moments(cls, mean: FloatArray, square: FloatArray) -> Scaling:
+        """Keep the features that vary, given the means of all and of their squares about them."""
         deviation = np.sqrt(square)
         kept = deviation > STEADY * np.abs(mean)
         return cls(mean[kept], deviation[kept], kept)
@@ -58,3 +59,18 @@ class Scaling:
         turned = turned if self.kept.all() else turned[:, self.kept]
         turned *= np.where(y < 0, -1.0, 1.0)[:, None] / self.deviation
         return turned
+
+
+def means(pairs: FloatArray, share: FloatArray) -> FloatArray:
+    """Sum of the features of both sides, times the share of each pair."""
+    mean: FloatArray = share @ pairs.sum(axis=1)
+    return mean
+
+
+def squares(pairs: FloatArray, share: FloatArray, mean: FloatArray) -> FloatArray:
+    """Sum of the squares of both sides about the mean, times the share of each pair."""
+    square = np.zeros(pairs.shape[2])
+    for side in (0, 1):
+        centred = pairs[:, side] - mean
+        square += np.einsum("i,ij,ij->j", share, centred, centred)
+    return square

@@ -17,6 +17,7 @@ from concordant.exceptions import LabelError, ParameterError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.certificate import FittedCertificate, Optimality
+from concordant.rankers.partitioned.linear import PartedProblem
 from concordant.rankers.risk import risk_bound
 from concordant.rankers.training import Problem, query_weights
 from concordant.scorers import LinearScorer
@@ -146,7 +147,9 @@ class LinearModel(Ranker):
     solver: str
     coef_: FloatArray
 
-    def adopt(self, solution: Solution, problem: Problem, alpha: float, *, fixed: bool) -> Self:
+    def adopt(
+        self, solution: Solution, problem: Problem | PartedProblem, alpha: float, *, fixed: bool
+    ) -> Self:
         """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned.
 
         `fixed`: the penalty was, before the data were seen.

@@ -10,8 +10,9 @@ from concordant.rankers.base import unchanged_by_errors
 from concordant.rankers.boosted_model import TreeModel, naming_library
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Data, Trees
-from concordant.rankers.boosters.features import monotonic_signs
+from concordant.rankers.boosters.features import Encoding, monotonic_signs
 from concordant.rankers.boosters.lesson import Lesson, halves, told
+from concordant.rankers.boosters.lightgbm_cluster import ClusteredLightGBM, dealt, refuse_alone
 from concordant.rankers.boosters.parameters import REAL, WHOLE, check_parameters, safe_names, seed_of
 from concordant.rankers.boosters.plan import Plan
 from concordant.rankers.boosters.segments import digest_of, facts_of, in_segments
@@ -19,7 +20,11 @@ from concordant.rankers.boosters.watch import Watch, followed, interruptible
 from concordant.rankers.folds import Rows
 from concordant.rankers.held_out import Evaluate, evaluation, given_rows
 from concordant.rankers.linear import SEEDED, check_seed
+from concordant.rankers.partitioned.boosted import PartedLesson, sizes_of
+from concordant.rankers.partitioned.linear import refuse_joint
+from concordant.rankers.partitioned.source import Source, source_of, validate_names
 from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
+from concordant.solvers.partitioned.cluster import addresses
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike
 
@@ -137,6 +142,12 @@ class BoostedRanker(TreeModel):
     XGBoost, for which they are made dense. Equal seeds and numbers of threads give equal models, in whatever
     order the queries come. Ctrl-C during `fit` keeps the trees so far and warns.
 
+    On a Dask cluster LightGBM grows the same kind of trees for the same loss, by `lightgbm.dask`. Each worker
+    finds the bins of some features from its own rows, and rows are added up in another order: on several
+    workers the trees are others than in memory, and no worse; on equally many they are equal. Missing values
+    and categories are refused, and so are `early_stopping`, `eval_set`, `callback`, `checkpoint`,
+    `warm_start` and `n_jobs`. A worker that dies ends the fit with a `ClusterError`; Ctrl-C ends it, too.
+
     Examples
     --------
     >>> from concordant import synthetic
@@ -208,21 +219,25 @@ class BoostedRanker(TreeModel):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         *,
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
         eval_set: Any = None,
+        client: Any = None,
     ) -> Self:
         """Grow the trees.
 
         Parameters
         ----------
         X
-            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse. NaN is missing.
+            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse. NaN is missing. Or,
+            for LightGBM on a cluster, a `Scan`, which has labels, ids and weights of its own, or a Dask array
+            or frame, y, qid and weights then being collections of the same partitions.
         y
-            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one).
+            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one). Grades alone of a
+            scan or of collections.
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight
@@ -234,11 +249,17 @@ class BoostedRanker(TreeModel):
         eval_set
             Held-out queries, as `RankingData` or (X, y, qid): `history_` has the score on them, and early
             stopping goes by it.
+        client
+            A `distributed.Client`, on whose cluster trees are grown; None: for collections, the current one.
         """
         plan, booster = self.checked_parameters()
-        self.refuse_no_labels(y)
-        start = self.start()
+        refuse_alone(self.get_params(deep=False), X, eval_set, client)
         with unchanged_by_errors(self), naming_library(self.booster):
+            source = source_of(X, y, qid, sample_weight, query_weight, client)
+            if source is not None:
+                return self.adopt(booster, *self.grown_there(plan, source))
+            self.refuse_no_labels(y)
+            start = self.start()
             features = self.checked_features(X, reset=start is None)
             trees = self.planned_trees()
             rows = Rows.of(features, y, qid, sample_weight, query_weight)
@@ -308,6 +329,19 @@ class BoostedRanker(TreeModel):
         told(plan, rows, Queries.of(rows.qid, rows.X.shape[0], "X"))  # errors name the caller's rows
         train, held = halves(rows, float(self.validation_fraction), self.random_state)
         return held, Lesson.of(plan, train, held.X), evaluation(plan.metric, held, "the queries held out")
+
+    def grown_there(self, plan: Plan, source: Source) -> tuple[Trees, PartedLesson, Watch, Any]:
+        """Grow the trees on a cluster; what is held there is let go with the lesson."""
+        refuse_joint(plan.metric)
+        validate_names(self, source)
+        self.encoding_ = Encoding({})
+        trees, booster = self.planned_trees(), ClusteredLightGBM()
+        places = dealt(sizes_of(source.index), addresses(source.client))
+        lesson = PartedLesson.of(plan, source, places)
+        lesson.claim.warn(stacklevel=4)
+        watch, title = Watch(), f"{plan.surrogate.name}, {booster.name}, {len(set(places))} workers"
+        with followed(title, trees.n_estimators, self.verbose) as told:
+            return trees, lesson, watch, booster.raised(trees, lesson, watch, told)
 
     def place(self, plan: Plan, trees: Trees, data: Data, held: Rows | None, start: Any) -> Checkpoint | None:
         """Give where the fit is written down, if it is to be."""

@@ -17,7 +17,7 @@ from concordant.rankers.base import Ranker, places, warn_of_shortfall
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.features import Encoding, categorical_numbers
-from concordant.rankers.boosters.lesson import Lesson
+from concordant.rankers.boosters.lesson import Taught
 from concordant.rankers.boosters.watch import Watch
 from concordant.rankers.certificate import FittedCertificate
 from concordant.rankers.optimality import Descent
@@ -64,14 +64,14 @@ class TreeModel(Ranker):
         validate_data(self, X, reset=reset, skip_check_array=True)
         return self.encoding_.numbers(X)
 
-    def adopt(self, booster: Booster, trees: Trees, lesson: Lesson, watch: Watch, model: Any) -> Self:
+    def adopt(self, booster: Booster, trees: Trees, lesson: Taught, watch: Watch, model: Any) -> Self:
         """Take the trees over; say where they fall short. Called by `fit`, whose caller is warned."""
         self.booster_, self.trees_ = model, trees
         self.n_estimators_, self.best_iteration_ = booster.n_trees(model), watch.best
         self.history_, self.stopped_by_ = np.array(watch.history), watch.stopped_by
-        self.surrogate_, self.basis_ = lesson.data.surrogate, lesson.claim.condition
+        self.surrogate_, self.basis_ = lesson.surrogate, lesson.claim.condition
         self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
-        ends = lesson.mean_loss(np.zeros(lesson.data.X.shape[0])), self.final_loss(booster, lesson, watch)
+        ends = lesson.ends(booster, trees, watch, model)
         descent = Descent(*ends, self.n_estimators_, "trees", watch.stopped_by)
         self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
         rose = self.n_informative_ and not descent.value <= descent.first * (1.0 + ROUNDING)
@@ -86,14 +86,6 @@ class TreeModel(Ranker):
             text = f"{done}: {self.n_estimators_} trees are kept"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return self
-
-    def final_loss(self, booster: Booster, lesson: Lesson, watch: Watch) -> float:
-        """Mean training loss of the trees that were kept; mostly known from the rounds."""
-        if watch.trained is None and self.n_estimators_ in watch.losses:
-            return watch.losses[self.n_estimators_] / lesson.n_counted
-        if watch.trained is None:
-            watch.trained = booster.scores(self.booster_, lesson.data.X, self.trees_)
-        return lesson.mean_loss(watch.trained)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Give the score of each row; high is better. Equal rows have equal scores."""
@@ -144,11 +136,9 @@ def short_indices(X: Any) -> Any:
     return rows
 
 
-def risen(descent: Descent, booster: Booster, lesson: Lesson) -> str:
+def risen(descent: Descent, booster: Booster, lesson: Taught) -> str:
     """Say that the steps were too long."""
-    known = lesson.data.surrogate.curvatures if booster.asks else ()
-    other = ", or take curvature='majorising'" * (
-        "majorising" in known and lesson.data.curvature != "majorising"
-    )
+    known = lesson.surrogate.curvatures if booster.asks else ()
+    other = ", or take curvature='majorising'" * ("majorising" in known and lesson.curvature != "majorising")
     text = f"the training loss rose, from {descent.first:.4g} to {descent.value:.4g}"
     return f"{text}: lower learning_rate or raise l2{other}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,7 +25,7 @@ from concordant.theory.combination import OF_PAIRS, Combination, combination, mi
 from concordant.theory.kinds import PairSquared, SurrogateLike, described
 from concordant.theory.theorem import Theorem
 
-__all__ = ["PROVEN_DECODE", "Claim", "check_decoder", "claimed", "knowingly", "label_space"]
+__all__ = ["PROVEN_DECODE", "Claim", "check_decoder", "claimed", "joint_space", "knowingly", "label_space"]
 
 BY_RELEVANCE = ("ap", "p", "rr", "auc")  # metrics that read grades as relevant or not
 ALWAYS_PROVEN = {"ap": AP_ITEMS, "pd": PD_ITEMS}  # items up to which "auto" proves every order best
@@ -233,6 +233,15 @@ def label_space(metric: Metric, surrogate: SurrogateLike, labels: Any, queries: 
     else:
         rows, low, high = grades, 0.0, 1.0
     return "binary" if ((rows == low) | (rows == high)).all() else "grades"
+
+
+def joint_space(spaces: Sequence[str]) -> str:
+    """Give the space of labels, from those of the labels' parts.
+
+    >>> joint_space(["binary", "grades", "binary"])
+    'grades'
+    """
+    return next((space for space in spaces if space != "binary"), spaces[0])
 
 
 def uncapitalised(text: str) -> str:

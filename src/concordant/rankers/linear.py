@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -16,7 +17,15 @@ from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel, unchanged_by_errors
 from concordant.rankers.devices.losses import device_form, on_host, torch_device, working_on
-from concordant.rankers.progress import watched
+from concordant.rankers.partitioned.linear import LinearPreparation, PartedProblem, parted_problem
+from concordant.rankers.partitioned.source import (
+    ON_CLUSTER,
+    Source,
+    is_on_cluster,
+    source_of,
+    validate_names,
+)
+from concordant.rankers.progress import passing, watched
 from concordant.rankers.recipe import chosen_surrogate, training_labels
 from concordant.rankers.told import told_metric, told_surrogate
 from concordant.rankers.training import (
@@ -179,11 +188,12 @@ class LinearRanker(LinearModel):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         *,
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
+        client: Any = None,
     ) -> Self:
         """Fit the weights.
 
@@ -191,9 +201,13 @@ class LinearRanker(LinearModel):
         ----------
         X
             Features, one row per item: numpy, pandas, polars, pyarrow, scipy sparse or a torch tensor. Not
-            copied, float32 either, where the rows of each query are adjacent and the ids ascend.
+            copied, float32 either, where the rows of each query are adjacent and the ids ascend. Or a
+            `Scan`, which has labels, ids and weights of its own, and need not fit in memory; or a Dask array
+            or frame, y, qid and weights then being collections of the same partitions. The objective is the
+            same, and the weights are, up to rounding.
         y
-            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one).
+            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one). Grades alone of a
+            scan or of collections.
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight
@@ -203,10 +217,18 @@ class LinearRanker(LinearModel):
             nothing.
         query_weight
             One number >= 0 per row, the same for all rows of a query: how much the query counts.
+        client
+            A `distributed.Client`: workers of its cluster hold the parts of the scan, or the collections, in
+            memory. None: a scan is read by this process, at each pass; collections go to the current client.
         """
         recipe = self.checked_parameters()
         with unchanged_by_errors(self):
-            problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
+            source = source_of(X, y, qid, sample_weight, query_weight, client)
+            problem: Problem | PartedProblem
+            if source is None:
+                problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
+            else:
+                problem = self.parted(recipe, source)
             problem.claim.warn()
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
@@ -282,6 +304,18 @@ class LinearRanker(LinearModel):
             n_informative=n_informative(surrogate.levels(labels, queries.offsets), queries.offsets, shares),
         )
 
+    def parted(self, recipe: Recipe, source: Source) -> PartedProblem:
+        """Do as `problem` on data in parts."""
+        if self.device is not None:
+            wanted = "None for scans and collections: their parts are worked on by compiled kernels"
+            raise ParameterError("device", self.device, wanted)
+        if self.solver == "sgd" and is_on_cluster(source):
+            raise ParameterError("solver", "sgd", ON_CLUSTER)
+        validate_names(self, source)
+        preparation = LinearPreparation(*recipe, self.assume, self.f, self.checkpoint is not None)
+        told = partial(passing, "reading", self.verbose)
+        return parted_problem(preparation, source, told, fit_scale=bool(self.fit_scale))
+
     def setting(self, *given: Any) -> Setting:
         """Where the objective is evaluated: by compiled kernels, or on the device."""
         if self.device is None:
@@ -303,9 +337,9 @@ class LinearRanker(LinearModel):
             return device_features(self, X)
         return super().checked_features(on_host(X), reset=reset)
 
-    def start(self, problem: Problem) -> FloatArray:
+    def start(self, problem: Problem | PartedProblem) -> FloatArray:
         """Where the work begins."""
-        n_features = problem.X.shape[1]
+        n_features = len(problem.scale)
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(n_features)
         if len(self.coef_) != n_features:
@@ -314,7 +348,7 @@ class LinearRanker(LinearModel):
         return self.coef_ * problem.scale
 
     def journal(
-        self, recipe: Recipe, problem: Problem, start: FloatArray
+        self, recipe: Recipe, problem: Problem | PartedProblem, start: FloatArray
     ) -> AbstractContextManager[Journal | None]:
         """Give where the work is written down, if it is to be."""
         if (folder := checked_folder(self.checkpoint)) is None:
@@ -338,7 +372,11 @@ class LinearRanker(LinearModel):
         }
 
     def solved(
-        self, problem: Problem, alpha: float, start: FloatArray, journal: Journal | None = None
+        self,
+        problem: Problem | PartedProblem,
+        alpha: float,
+        start: FloatArray,
+        journal: Journal | None = None,
     ) -> Solution:
         """Minimise at this penalty."""
         solver, options = SOLVERS[self.solver], {"tol": self.tol, "journal": journal}
@@ -347,10 +385,11 @@ class LinearRanker(LinearModel):
         if self.solver == "sgd":
             options["seed"] = self.random_state
         title = f"{problem.surrogate.name}, alpha={alpha:g}"
-        with watched(title, self.verbose, self.callback_for(problem)) as callback:
+        parts = getattr(problem, "parts", None)
+        with watched(title, self.verbose, self.callback_for(problem), parts) as callback:
             return solver(problem.objective(alpha), start, callback=callback, **options)
 
-    def callback_for(self, problem: Problem) -> Callback | None:
+    def callback_for(self, problem: Problem | PartedProblem) -> Callback | None:
         """Give the caller's callback, told of weights in the units of X."""
         if self.callback is None:
             return None

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
 from concordant.metrics.graphs import Pairs
 from concordant.metrics.metric import Metric
-from concordant.rankers.pair_sums import Sums, Told
+from concordant.rankers.pair_sums import PairSums, Sums, Told
+from concordant.rankers.progress import counted
 from concordant.scorers.pairs import Numbering, PairScorer
 from concordant.solvers import Solution
-from concordant.solvers.checkpoint import digest
+from concordant.solvers.checkpoint import Snapshot, digest
 from concordant.solvers.moments import Block, Moments
 from concordant.solvers.ridge import ridge
 from concordant.supervision.labels import Preferences
@@ -27,9 +28,6 @@ __all__ = ["PairProblem", "PairTargets", "Regression", "pair_targets"]
 
 class PairTargets:
     """What the score of each pair should be. Rows are counted in the order of the queries."""
-
-    lacking: ClassVar[str] = "labels that differ"
-    """What a query has not from which nothing is learned."""
 
     def __call__(self, left: IntArray, right: IntArray, start: int) -> FloatArray:
         """Targets of pairs of rows, which are numbered from `start` on."""
@@ -48,7 +46,6 @@ class PairTargets:
 class SharedRelevance(PairTargets):
     """y_i y_j / sum(y); of single items y_i / sum(y), which are the shares."""
 
-    lacking: ClassVar[str] = "a relevant item"
     shares: FloatArray
 
     def __call__(self, left: IntArray, right: IntArray, start: int) -> FloatArray:
@@ -212,6 +209,12 @@ class PairProblem:
         if not scorer.symmetric:
             return pairs, None
         return pairs, kept.added("items", self.item_blocks, told, scorer.item_width, **with_level)
+
+    def sums(self, snapshot: Snapshot | None, verbose: int) -> PairSums:
+        """Give all that a fit must know, by one pass; written down on the way, where there is a snapshot."""
+        kept = Sums(snapshot)
+        with counted(self.n_blocks, verbose) as told:
+            return PairSums(*self.moments(told, kept), self.n_informative)
 
     @property
     def digest(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Self
 
@@ -14,16 +13,18 @@ from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import FAR, unchanged_by_errors, warn_of_shortfall
-from concordant.rankers.claim import check_decoder, claimed, label_space
+from concordant.rankers.claim import Claim, check_decoder, claimed, label_space
 from concordant.rankers.optimality import Sample
 from concordant.rankers.pair_groups import Groups, chosen_groups
 from concordant.rankers.pair_model import PairModel
-from concordant.rankers.pair_sums import Sums
+from concordant.rankers.pair_sums import PairSums
 from concordant.rankers.pair_training import PairProblem, Regression, pair_targets
-from concordant.rankers.progress import counted
+from concordant.rankers.partitioned.pairs import PairPreparation, PartedPairs, parted_pairs
+from concordant.rankers.partitioned.source import source_of, validate_names
+from concordant.rankers.progress import passing
 from concordant.rankers.told import told_metric
 from concordant.rankers.training import label_weights, query_shares, seen
-from concordant.scorers.pair_features import pair_names
+from concordant.scorers.pair_features import TABLES, pair_names
 from concordant.scorers.pairs import PairScorer
 from concordant.solvers import Solution
 from concordant.solvers.checkpoint import Checkpoint, Snapshot, checked_folder, spelled
@@ -84,9 +85,10 @@ class PairRanker(PairModel):
     time_limit
         Seconds that "auto" may take for a query of pd.
     checkpoint
-        A folder, to which the sums over pairs are written every 64 blocks. Killed at any moment and called
-        again with the same data and parameters (`decoder`, `time_limit`, `verbose`, and `alpha` and
-        `fit_scale`, which come after the sums, may be others), a fit goes on there and gives the same
+        A folder, to which the sums over pairs are written every 64 blocks; of a scan after each part, and on
+        a cluster after some parts for each of its threads. Killed at any moment and called again with the
+        same data and parameters (`decoder`, `time_limit`, `verbose`, and `alpha` and `fit_scale`, which come
+        after the sums, may be others), a fit goes on there, on a cluster of any size, and gives the same
         weights, bit for bit. A folder of another fit is refused. None: no folder.
     verbose
         1 shows a progress bar on standard error, over blocks of pairs and over decoded queries.
@@ -172,20 +174,24 @@ class PairRanker(PairModel):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         *,
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
+        client: Any = None,
     ) -> Self:
         """Fit the weights.
 
         Parameters
         ----------
         X
-            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse; float32 too.
+            Features, one row per item: numpy, pandas, polars, pyarrow or scipy sparse; float32 too. Or a
+            `Scan`, which has labels, ids and weights of its own, and need not fit in memory: it is read
+            twice. Or a Dask array or frame, y, qid and weights then being collections of the same partitions.
+            The weights are the same, up to rounding.
         y
-            One grade >= 0 per row; or `Preferences` (pd).
+            One grade >= 0 per row; or `Preferences` (pd). Grades alone of a scan or of collections.
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight
@@ -193,27 +199,49 @@ class PairRanker(PairModel):
             rows' numbers. They are divided by the largest one: their unit does not matter.
         query_weight
             One number >= 0 per row, the same for all rows of a query: how much the query counts.
+        client
+            A `distributed.Client`: workers of its cluster hold the parts of the scan, or the collections, in
+            memory. None: a scan is read by this process; collections go to the current client.
         """
         metric, groups = self.checked_parameters()
-        self.refuse_no_labels(y)
         with unchanged_by_errors(self):
-            features = self.checked_features(X, reset=True)
-            queries = Queries.of(qid, features.shape[0], "X")
-            with naming_query(qid):
-                labels = metric.read_labels(y)
-                check_lengths("X", queries.n_rows, y=labels)
-                targets = pair_targets(metric, labels, queries)
-            space = label_space(metric, PairSquared(), labels, queries)
-            longest = int(queries.sizes.max(initial=0))
-            claim = claimed(metric, PairSquared(), self.decoder, space, n_items=longest)
+            source = source_of(X, y, qid, sample_weight, query_weight, client)
+            problem: PairProblem | PartedPairs
+            if source is None:
+                problem, claim, sample = self.problem(metric, groups, X, y, qid, sample_weight, query_weight)
+            else:
+                validate_names(self, source)
+                told = partial(passing, "reading", self.verbose)
+                preparation = PairPreparation(metric, groups, digests=self.checkpoint is not None)
+                problem, claim, sample = parted_pairs(preparation, source, self.decoder, told)
             claim.warn()
-            shares, weights = query_shares(query_weight, queries), label_weights(sample_weight, queries)
-            scorer = PairScorer(
-                queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap"
-            )
-            problem = PairProblem(scorer, targets, shares, weights / weights.max())
-            sample = seen(claim, queries, None, shares, weighted=sample_weight is not None)
-            return self.adopt(metric, sample, problem, *self.fitted(metric, problem))
+            return self.adopt(metric, groups, sample, self.summed(metric, groups, problem))
+
+    def problem(
+        self,
+        metric: Metric,
+        groups: Groups,
+        X: ArrayLike,
+        y: ArrayLike,
+        qid: ArrayLike,
+        sample_weight: ArrayLike,
+        query_weight: ArrayLike,
+    ) -> tuple[PairProblem, Claim, Sample]:
+        """Supervision -> targets of pairs."""
+        self.refuse_no_labels(y)
+        features = self.checked_features(X, reset=True)
+        queries = Queries.of(qid, features.shape[0], "X")
+        with naming_query(qid):
+            labels = metric.read_labels(y)
+            check_lengths("X", queries.n_rows, y=labels)
+            targets = pair_targets(metric, labels, queries)
+        space = label_space(metric, PairSquared(), labels, queries)
+        longest = int(queries.sizes.max(initial=0))
+        claim = claimed(metric, PairSquared(), self.decoder, space, n_items=longest)
+        shares, weights = query_shares(query_weight, queries), label_weights(sample_weight, queries)
+        scorer = PairScorer(queries.gather(features), queries.offsets, groups, symmetric=metric.name == "ap")
+        problem = PairProblem(scorer, targets, shares, weights / weights.max())
+        return problem, claim, seen(claim, queries, None, shares, weighted=sample_weight is not None)
 
     def checked_parameters(self) -> tuple[Metric, Groups]:
         """Refuse parameters out of range, before any work; the metric, and the groups of features."""
@@ -229,47 +257,38 @@ class PairRanker(PairModel):
         check_decoder(metric, self.decoder)
         return metric, chosen_groups(self.features, metric.name)
 
-    def fitted(self, metric: Metric, problem: PairProblem) -> tuple[Regression, Regression | None]:
-        """Solve for the pairs and, of symmetric scores, for the diagonal."""
-        snapshot = self.snapshot(metric, problem)
-        with nullcontext() if snapshot is None else snapshot.held():
-            kept = Sums(snapshot)
-            with counted(problem.n_blocks, self.verbose) as told:
-                pairs, items = problem.moments(told, kept)
-        solved = partial(Regression.of, alpha=float(self.alpha), fit_scale=bool(self.fit_scale))
-        return solved(pairs), None if items is None else solved(items)
-
-    def snapshot(self, metric: Metric, problem: PairProblem) -> Snapshot | None:
-        """Give where the sums are written down, if they are to be."""
+    def summed(self, metric: Metric, groups: Groups, problem: PairProblem | PartedPairs) -> PairSums:
+        """Add up the pairs and, of symmetric scores, the items; go on from a checkpoint, if there is one."""
         if (folder := checked_folder(self.checkpoint)) is None:
-            return None
-        groups = problem.scorer.own or tuple(problem.scorer.groups)
+            return problem.sums(None, self.verbose)
         told = {"estimator": type(self).__name__, "metric": told_metric(metric), "features": spelled(groups)}
-        return Snapshot(Checkpoint(folder, told, problem.digest))
+        snapshot = Snapshot(Checkpoint(folder, told, problem.digest))
+        with snapshot.held():
+            return problem.sums(snapshot, self.verbose)
 
-    def adopt(
-        self,
-        metric: Metric,
-        sample: Sample,
-        problem: PairProblem,
-        pairs: Regression,
-        items: Regression | None,
-    ) -> Self:
-        """Take the weights over; say where they fall short. Called by `fit`, whose caller is warned."""
-        scorer = problem.scorer
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        own = [f"phi{j}" for j in range(scorer.width)]
-        self.pair_features_ = own if scorer.own else pair_names(scorer.groups, names)
-        self.groups_, self.symmetric_ = scorer.own or tuple(scorer.groups), scorer.symmetric
+    def adopt(self, metric: Metric, groups: Groups, sample: Sample, sums: PairSums) -> Self:
+        """Solve; take the weights over; say where they fall short. Called by `fit`, whose caller is told."""
+        solved = partial(Regression.of, alpha=float(self.alpha), fit_scale=bool(self.fit_scale))
+        pairs, items = solved(sums.pairs), None if sums.items is None else solved(sums.items)
+        self.groups_, self.symmetric_ = groups, metric.name == "ap"
+        self.pair_features_ = self.names_of_pairs(len(pairs.coef))
         self.coef_, self.intercept_, self.scale_ = pairs.coef, pairs.intercept, pairs.scale
         self.diagonal_coef_ = np.empty(0) if items is None else items.coef
         self.diagonal_intercept_ = 0.0 if items is None else items.intercept
         self.solution_ = pairs.solution if items is None else joined(items.solution, pairs.solution)
         self.metric_, self.alpha_, self.sample_ = metric, float(self.alpha), sample
-        self.n_queries_, self.n_informative_ = sample.n_queries, problem.n_informative
-        lacking = "" if self.n_informative_ else f"{problem.targets.lacking}, at a weight above 0"
+        self.n_queries_, self.n_informative_ = sample.n_queries, sums.n_informative
+        lacking = "a relevant item" if self.symmetric_ else "labels that differ"
+        lacking = "" if self.n_informative_ else f"{lacking}, at a weight above 0"
         warn_of_shortfall(lacking, inexact(self.solution_))
         return self
+
+    def names_of_pairs(self, width: int) -> list[str]:
+        """Give a name to each pair feature."""
+        if callable(self.groups_):
+            return [f"phi{j}" for j in range(width)]
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        return pair_names({name: TABLES[self.symmetric_][name] for name in self.groups_}, names)
 
 
 def inexact(solution: Solution) -> str:

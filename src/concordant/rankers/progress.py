@@ -5,41 +5,58 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from concordant.exceptions import ParameterError
+from concordant._progress import is_wanted, shown
 from concordant.solvers import Step
+from concordant.solvers.partitioned.parts import Parts, StreamedParts
 from concordant.solvers.solution import Callback
+from concordant.supervision.scans.scan import Part
 
-__all__ = ["counted", "is_wanted", "shown", "watched"]
+__all__ = ["counted", "is_wanted", "passing", "shown", "watched"]
 
 LEAST = 1e-300  # whose logarithm is finite
 
 
 @contextmanager
-def shown(*columns: Any) -> Iterator[Any]:
-    """Give a bar on standard error; what others print stays where they print it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, redirect_stdout=False, redirect_stderr=False) as bar:
-        yield bar
-
-
-def is_wanted(verbose: object) -> bool:
-    """Whether a bar is to be shown; what is neither a truth value nor a whole number is refused."""
-    if not isinstance(verbose, (Integral, np.bool_)):
-        raise ParameterError("verbose", verbose, "True, False or a whole number")
-    return bool(verbose)
+def passing(title: str, verbose: int, parts: Parts) -> Iterator[None]:
+    """Show a bar while parts are read, once."""
+    if not (is_wanted(verbose) and isinstance(parts, StreamedParts)):
+        yield
+        return
+    with shown() as bar, following(bar, title, parts):
+        yield
 
 
 @contextmanager
-def watched(title: str, verbose: int, callback: Callback | None) -> Iterator[Callback | None]:
-    """Give a callback that moves a bar from the first excess to the goal, and then asks the caller's own."""
+def following(bar: Any, title: str, parts: Parts | None) -> Iterator[None]:
+    """Move a task of a bar from the first part to the last, pass after pass; of a cluster there is none."""
+    if not isinstance(parts, StreamedParts):
+        yield
+        return
+    total = sum(part.n_rows for part in parts.parts)
+    task, done = bar.add_task(title, total=total, told=""), 0
+
+    def told(part: Part) -> None:
+        nonlocal done
+        done = (done if done < total else 0) + part.n_rows
+        bar.update(task, completed=done)
+
+    before, parts.told = parts.told, told
+    try:
+        yield
+    finally:
+        parts.told = before
+
+
+@contextmanager
+def watched(
+    title: str, verbose: int, callback: Callback | None, parts: Parts | None = None
+) -> Iterator[Callback | None]:
+    """Give a callback that moves a bar from the first excess to the goal, and then asks the caller's own.
+
+    `parts`: data that is read at each pass, which has a bar of its own.
+    """
     if not is_wanted(verbose):
         yield callback
         return
@@ -56,7 +73,8 @@ def watched(title: str, verbose: int, callback: Callback | None) -> Iterator[Cal
             bar.update(task, completed=way_gone(first[0], step.excess, step.goal), told=text)
             return callback(step) if callback is not None else None
 
-        yield told
+        with following(bar, "reading", parts):
+            yield told
 
 
 def way_gone(first: float, excess: float, goal: float) -> float:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from concordant.exceptions import ConcordantError
+from concordant.rankers.partitioned.linear import PartedProblem
 from concordant.rankers.training import Problem
 from concordant.theory.bounds.empirical import bound_of_fit
 from concordant.theory.bounds.fitted import EmpiricalBound
@@ -18,7 +19,12 @@ from concordant.types import FloatArray
 __all__ = ["risk_bound"]
 
 
-def risk_bound(problem: Problem, coef: FloatArray, alpha: float | None) -> tuple[EmpiricalBound | None, str]:
+IN_PARTS = "of data in parts no risk bound is computed: it reads all queries together"
+
+
+def risk_bound(
+    problem: Problem | PartedProblem, coef: FloatArray, alpha: float | None
+) -> tuple[EmpiricalBound | None, str]:
     """Give a bound on the risk of the weights, or None and the reason.
 
     As much work as a few gradients. Hinges bound the loss of the ranking, other losses only themselves.
@@ -33,6 +39,8 @@ def risk_bound(problem: Problem, coef: FloatArray, alpha: float | None) -> tuple
         The penalty, where it bounds their length whatever the data; else None.
     """
     loss = problem.surrogate
+    if isinstance(problem, PartedProblem):
+        return None, why_unbounded(loss) if not is_known(loss) and why_unbounded(loss) else IN_PARTS
     hinge = is_known(loss)
     if not hinge and (reason := why_unbounded(loss)):
         return None, reason

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concordant._segments import segment_reduce, segment_sum
-from concordant.exceptions import LabelError, NonFiniteError, ParameterError, UnknownNameError
+from concordant.exceptions import NonFiniteError, ParameterError, UnknownNameError
 from concordant.rankers.claim import Claim
 from concordant.rankers.optimality import Sample
 from concordant.scorers.spread import ROUNDING, squares_within
@@ -17,6 +17,7 @@ from concordant.solvers import LinearObjective, Objective, Solution, bundle, lbf
 from concordant.solvers.checkpoint import digest
 from concordant.supervision.columns import check_lengths, check_nonnegative
 from concordant.supervision.queries import Queries
+from concordant.supervision.weights import agreed_weights
 from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray, IntArray
 
@@ -119,13 +120,7 @@ def query_weights(query_weight: ArrayLike, queries: Queries) -> FloatArray:
         return (queries.sizes > 0).astype(np.float64)
     given = check_nonnegative(query_weight, "query_weight", "row")
     check_lengths("X", queries.n_rows, query_weight=given)
-    rows = queries.gather(given)
-    lowest = segment_reduce(np.minimum, rows, queries.offsets)
-    highest = segment_reduce(np.maximum, rows, queries.offsets)
-    if (apart := np.flatnonzero(lowest != highest)).size:
-        q = apart[0]
-        problem = f"query_weight of query {queries.ids[q].item()!r} is both {lowest[q]:g} and {highest[q]:g}"
-        raise LabelError(problem, "give all rows of a query the same query_weight; rows have sample_weight.")
+    lowest = agreed_weights(given, queries)
     if not lowest.any():
         raise ParameterError("query_weight", "all zero", "positive for at least one query")
     return lowest

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from concordant.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from concordant.rankers.boosters.segments import Segment
 
-__all__ = ["Booster", "Data", "Trees", "power_of_two", "varies"]
+__all__ = ["TINY", "Booster", "Data", "Measured", "Trees", "power_of_two", "varies"]
 
 TINY = 1e-35  # LightGBM reads smaller numbers as 0
 
@@ -60,6 +60,32 @@ class Trees:
     categorical: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Measured(Protocol):
+    """What a library's parameters depend on besides the trees.
+
+    Attributes
+    ----------
+    surrogate
+        What is minimised.
+    unit
+        Mean curvature of a row at scores 0, of those that have any: what a row counts in a leaf.
+    gain
+        What the first Newton steps of single rows would gain, in the mean; twice that.
+    """
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """What is minimised."""
+
+    @property
+    def unit(self) -> float:
+        """Mean curvature of a row."""
+
+    @property
+    def gain(self) -> float:
+        """Mean gain of a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,22 +135,23 @@ class Data:
 
     @property
     def unit(self) -> float:
-        """Mean curvature of a row at scores 0, of those that have any: what a row counts in a leaf."""
+        """As of `Measured`."""
         found = self.first[1]
         return float(found.mean()) if found.size else 1.0
 
     @property
     def gain(self) -> float:
-        """What the first Newton steps of single rows would gain, in the mean; twice that."""
+        """As of `Measured`."""
         grad, found = self.first
         return float((grad**2 / found).mean()) if found.size else 0.0
 
-    def blank(self) -> Data:
-        """Give rows of the same features from which nothing is learned: splits part the labels evenly."""
-        X = np.repeat([[0.0], [0.0], [1.0], [1.0]], self.X.shape[1], axis=1)
-        labels, offsets = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 4])
-        loss, ones = Squared().bind(labels, offsets), np.ones(4)
-        return Data(X, Squared(), loss, "exact", labels, ones[:1], ones, offsets)
+
+def blank(n_features: int) -> Data:
+    """Give rows of so many features from which nothing is learned: splits part the labels evenly."""
+    X = np.repeat([[0.0], [0.0], [1.0], [1.0]], n_features, axis=1)
+    labels, offsets = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 4])
+    loss, ones = Squared().bind(labels, offsets), np.ones(4)
+    return Data(X, Squared(), loss, "exact", labels, ones[:1], ones, offsets)
 
 
 def power_of_two(number: float) -> float:
@@ -175,7 +202,7 @@ class Booster(ABC):
         """Refuse a loss that it cannot be trained by."""
         del surrogate, curvature
 
-    def scale(self, data: Data) -> float:
+    def scale(self, data: Measured) -> float:
         """Give the power of 2 that gradients and curvatures are multiplied by: a row has a curvature near 1.
 
         Sums over leaves are then rows, to whatever the library compares or adds to them; and single precision
@@ -187,7 +214,7 @@ class Booster(ABC):
         """Tell whether a round that finds no split may be followed by one that does."""
         return trees.subsample < 1.0 or trees.colsample < 1.0
 
-    def settings(self, trees: Trees, data: Data) -> dict[str, Any]:
+    def settings(self, trees: Trees, data: Measured) -> dict[str, Any]:
         """Give the library's parameters: ours, then the caller's, which win."""
         chosen = self.chosen(trees, data)
         for name, value in trees.params.items():
@@ -206,7 +233,11 @@ class Booster(ABC):
         if start is not None:
             return start
         watch.note(math.nan if data.held is None else watch.score(np.zeros(data.held.shape[0])))
-        return self.grow(replace(trees, n_estimators=1), data.blank(), Watch())
+        return self.stump(trees, data.X.shape[1])
+
+    def stump(self, trees: Trees, n_features: int) -> Any:
+        """Give one tree that scores all rows alike."""
+        return self.grow(replace(trees, n_estimators=1), blank(n_features), Watch())
 
     def segment(self, trees: Trees, data: Data, watch: Watch, segment: Segment) -> tuple[Any, bytes]:
         """Grow some rounds from what was written; the trees, and what is to be written of them."""
@@ -226,7 +257,7 @@ class Booster(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
+    def chosen(self, trees: Trees, data: Measured) -> dict[str, Any]:
         """Give the parameters that follow from ours."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from concordant.exceptions import ParameterError
-from concordant.rankers.boosters.booster import Booster, Data, Trees
+from concordant.rankers.boosters.booster import Booster, Data, Measured, Trees
 from concordant.rankers.boosters.watch import Watch
 from concordant.solvers.checkpoint import named_errors
 from concordant.surrogates import Softmax, Squared, Surrogate
@@ -86,7 +86,7 @@ class CatBoost(Booster):
         if curvature != "auto":
             raise ParameterError("curvature", curvature, "'auto' for booster='catboost', which takes its own")
 
-    def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
+    def chosen(self, trees: Trees, data: Measured) -> dict[str, Any]:
         """Give CatBoost's names."""
         softmax = isinstance(data.surrogate, Softmax)
         chosen = {

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from concordant.exceptions import ParameterError
-from concordant.rankers.boosters.booster import Data
+from concordant.rankers.boosters.booster import Booster, Data, Trees
 from concordant.rankers.boosters.plan import Plan
+from concordant.rankers.boosters.watch import Watch
 from concordant.rankers.claim import Claim
 from concordant.rankers.folds import Rows
 from concordant.rankers.optimality import Sample
 from concordant.rankers.training import label_weights, n_informative, query_shares, query_weights, seen
 from concordant.supervision.queries import Queries
+from concordant.surrogates import Surrogate
 from concordant.types import FloatArray
 
-__all__ = ["Lesson", "halves", "told"]
+__all__ = ["Lesson", "Taught", "halves", "mean_weight", "summed_weights", "told"]
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """What trees are grown on, and what is known of that.
+class Taught(ABC):
+    """What is known of that which trees are grown on, wherever it is.
 
     Attributes
     ----------
-    data
-        Features, loss and held-out features.
+    surrogate, curvature
+        What is minimised, and the kind of its curvature.
     claim, sample, n_informative
         What is known of metric and loss, what certificates say of the data; and queries that count and whose
         labels differ.
@@ -35,11 +39,23 @@ class Lesson:
         Queries of a weight above 0.
     """
 
-    data: Data
+    surrogate: Surrogate
+    curvature: str
     claim: Claim
     sample: Sample
     n_informative: int
     n_counted: int
+
+    @abstractmethod
+    def ends(self, booster: Booster, trees: Trees, watch: Watch, model: Any) -> tuple[float, float]:
+        """Mean training loss at scores 0, and of the trees that were kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson(Taught):
+    """What trees are grown on, in memory: features, loss and held-out features."""
+
+    data: Data
 
     @classmethod
     def of(cls, plan: Plan, rows: Rows, held: Any = None) -> Lesson:
@@ -63,11 +79,20 @@ class Lesson:
         )
         sample = seen(claim, queries, targets, shares, weighted=rows.sample_weight is not None)
         differing = n_informative(plan.surrogate.levels(labels, queries.offsets), queries.offsets, shares)
-        return cls(data, claim, sample, differing, counted)
+        return cls(plan.surrogate, plan.curvature, claim, sample, differing, counted, data)
 
     def mean_loss(self, scores: FloatArray) -> float:
         """Mean of the loss over the queries that count."""
         return float(self.data.loss.value_and_grad(scores)[0].sum()) / self.n_counted
+
+    def ends(self, booster: Booster, trees: Trees, watch: Watch, model: Any) -> tuple[float, float]:
+        """Mean training loss at scores 0, and of the trees that were kept; mostly known from the rounds."""
+        first, n_trees = self.mean_loss(np.zeros(self.data.X.shape[0])), booster.n_trees(model)
+        if watch.trained is None and n_trees in watch.losses:
+            return first, watch.losses[n_trees] / self.n_counted
+        if watch.trained is None:
+            watch.trained = booster.scores(model, self.data.X, trees)
+        return first, self.mean_loss(watch.trained)
 
 
 def told(plan: Plan, rows: Rows, queries: Queries) -> tuple[FloatArray, FloatArray, Claim]:
@@ -81,9 +106,30 @@ def mean_one(sample_weight: Any, queries: Queries) -> FloatArray | None:
     if sample_weight is None:
         return None
     given = label_weights(sample_weight, queries)
-    given = given / given.max()  # so that huge and tiny ones can be added
-    own: FloatArray = given / given[given > 0.0].mean()
+    highest, mean = mean_weight([summed_weights(given)])
+    own: FloatArray = given / highest / mean
     return own
+
+
+def summed_weights(given: FloatArray) -> tuple[float, float, int]:
+    """Give the highest weight, the sum of those above 0 as shares of it, and their number."""
+    highest = float(given.max(initial=0.0))
+    shares = given / (highest or 1.0)  # so that huge and tiny ones can be added
+    counting = shares[shares > 0.0]
+    return highest, float(counting.sum()), len(counting)
+
+
+def mean_weight(sums: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
+    """Give the highest weight of all parts, and the mean one above 0 as a share of it.
+
+    >>> mean_weight([summed_weights(np.array([4.0, 0.0])), summed_weights(np.array([2.0, 3.0]))])
+    (4.0, 0.75)
+    """
+    highest = max(top for top, _, _ in sums)
+    if not highest:
+        raise ParameterError("sample_weight", "all zero", "positive for at least one row")
+    mean = sum(total * (top / highest) for top, total, _ in sums) / sum(number for _, _, number in sums)
+    return highest, mean
 
 
 def halves(rows: Rows, share: float, seed: int | None) -> tuple[Rows, Rows]:

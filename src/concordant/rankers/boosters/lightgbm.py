@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from concordant.exceptions import UnknownNameError
-from concordant.rankers.boosters.booster import Booster, Data, Trees
+from concordant.rankers.boosters.booster import Booster, Data, Measured, Trees
 from concordant.rankers.boosters.watch import Watch
 from concordant.types import FloatArray
 
@@ -37,7 +37,7 @@ class LightGBM(Booster):
         "num_class": "a row has one score",
     }
 
-    def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
+    def chosen(self, trees: Trees, data: Measured) -> dict[str, Any]:
         """Give LightGBM's names."""
         depth, leaves, row = trees.max_depth, trees.max_leaf_nodes, data.unit * self.scale(data)
         if leaves is None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from concordant.rankers.boosters.booster import Booster, Data, Trees, power_of_two
+from concordant.rankers.boosters.booster import Booster, Data, Measured, Trees, power_of_two
 from concordant.rankers.boosters.watch import Watch
 from concordant.types import FloatArray
 
@@ -41,14 +41,14 @@ class XGBoost(Booster):
         "process_type": "trees are added and never changed",
     }
 
-    def scale(self, data: Data) -> float:
+    def scale(self, data: Measured) -> float:
         """Make curvatures larger where the labels are so small that no split would gain enough."""
         faint = GAINED * data.gain
         if not 0.0 < faint < data.unit:
             return super().scale(data)
         return power_of_two(min(1.0 / faint, HEAVIEST / data.unit))
 
-    def chosen(self, trees: Trees, data: Data) -> dict[str, Any]:
+    def chosen(self, trees: Trees, data: Measured) -> dict[str, Any]:
         """Give XGBoost's names."""
         row = data.unit * self.scale(data)
         chosen = {

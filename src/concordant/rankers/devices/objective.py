@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from concordant.rankers.devices.losses import working_on
+from concordant.solvers.precondition import rows_from, sampled_queries
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -109,13 +110,14 @@ class DeviceObjective:
         return self.unit * float(self.loss(self.X.new_zeros(len(self.X)))[0].double().sum())
 
     @there
-    def taken(self, rows: IntArray) -> FloatArray:
-        """Give some rows of X, on the host."""
+    def sample(self, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Rows of X of random whole queries, on the host, and where each query starts among them."""
         import torch
 
-        chosen = self.X[torch.from_numpy(rows).to(self.X.device)].cpu().numpy()
-        found: FloatArray = chosen * self.power + self.mean
-        return found
+        queries, counts = sampled_queries(self.offsets, self.n_features, rng)
+        rows = torch.from_numpy(rows_from(self.offsets[queries], counts)).to(self.X.device)
+        found: FloatArray = self.X[rows].cpu().numpy() * self.power + self.mean
+        return found, np.cumsum([0, *counts])
 
     @there
     def curvatures(self, rng: np.random.Generator) -> tuple[float, float]:

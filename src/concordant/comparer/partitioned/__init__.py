@@ -1,0 +1,1 @@
+"""Comparers trained on pairs in parts: scans of files, and arrays of a Dask cluster."""
