@@ -9,6 +9,8 @@ from . import theory as theory
 from .aggregation import Aggregate as Aggregate
 from .aggregation import aggregate as aggregate
 from .comparer import Comparer as Comparer
+from .evaluation.evaluated import Evaluation as Evaluation
+from .evaluation.evaluated import evaluate as evaluate
 from .evaluation.report import Report as Report
 from .evaluation.report import report as report
 from .exceptions import ConcordantError as ConcordantError
@@ -51,6 +53,11 @@ from .supervision.readers import read_table as read_table
 from .supervision.readers import write_letor as write_letor
 from .supervision.readers import write_qrels as write_qrels
 from .supervision.readers import write_run as write_run
+from .supervision.scans import Scan as Scan
+from .supervision.scans import scan_letor as scan_letor
+from .supervision.scans import scan_pairs as scan_pairs
+from .supervision.scans import scan_parquet as scan_parquet
+from .supervision.scans import write_parquet as write_parquet
 from .surrogates import LowRankSurrogate as LowRankSurrogate
 from .theory.certificate import Certificate as Certificate
 from .theory.certify import certify as certify

@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from concordant.cli import aggregate, bounds, certify, compare, datasets, demo, evaluate, explain, reproduce
+from concordant.cli.convert import EXAMPLES as CONVERT
+from concordant.cli.convert import convert
 from concordant.cli.export import EXAMPLES as EXPORT
 from concordant.cli.export import export
 from concordant.cli.model_comparison import EXAMPLES as COMPARE_MODELS
@@ -103,6 +105,7 @@ app.command(epilog=bounds.EXAMPLES, rich_help_panel=THEORY)(bounds.bounds)
 app.command(epilog=aggregate.EXAMPLES, rich_help_panel=PAIRS)(aggregate.aggregate)
 app.add_typer(compare.app, name="compare", rich_help_panel=PAIRS)
 app.command(epilog=demo.EXAMPLES, rich_help_panel=MORE)(demo.demo)
+app.command(epilog=CONVERT, rich_help_panel=MORE)(convert)
 app.command(epilog=datasets.EXAMPLES, rich_help_panel=MORE)(datasets.datasets)
 app.add_typer(reproduce.app, name="reproduce", rich_help_panel=MORE)
 

@@ -250,24 +250,14 @@ def read_features(
     column: Callable[[str], Any], names: Sequence[str], columns: Columns
 ) -> tuple[FloatArray | None, tuple[str, ...]]:
     """Give the features of both sides by the prefixes of their columns; both must have all."""
+    from concordant.supervision.readers.pair_columns import pair_features
+
     prefixes, reserved = (columns.left_prefix, columns.right_prefix), columns.reserved(names)
-    found: list[list[str]] = [
-        [name.removeprefix(prefix) for name in names if name.startswith(prefix) and name not in reserved]
-        for prefix in prefixes
-    ]
-    chosen = list(columns.features or dict.fromkeys(found[0] + found[1]))
-    if not chosen or not any(found) or (columns.features is None and not all(found)):
+    chosen = pair_features(names, prefixes, reserved, columns.features, "--features chooses which are used")
+    if not chosen:
         return None, ()
-    for name in chosen:
-        for prefix, own in zip(prefixes, found, strict=True):
-            if name not in own:
-                other = prefixes[1] if prefix == prefixes[0] else prefixes[0]
-                problem = f"the feature {name!r} has no column {prefix + name!r}"
-                hint = f"each needs two, {prefix}{name} and {other}{name}; --features chooses which are used."
-                raise LabelError(problem, hint)
-    return stacked(*(numbers(column, [prefix + name for name in chosen]) for prefix in prefixes)), tuple(
-        chosen
-    )
+    sides = (numbers(column, [prefix + name for name in chosen]) for prefix in prefixes)
+    return stacked(*sides), chosen
 
 
 def numbers(column: Callable[[str], Any], names: Sequence[str]) -> FloatArray:

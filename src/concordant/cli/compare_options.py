@@ -114,10 +114,9 @@ class Columns:
 
     def sides(self, names: Sequence[str]) -> tuple[str, str]:
         """Give the columns of ids: as named, else left and right, else left_id and right_id."""
-        prefixed = f"{self.left_prefix}id", f"{self.right_prefix}id"
-        default = (
-            prefixed if not {"left", "right"} <= {*names} and {*prefixed} <= {*names} else ("left", "right")
-        )
+        from concordant.supervision.readers.pair_columns import id_columns
+
+        default = id_columns(names, (self.left_prefix, self.right_prefix))
         return self.left or default[0], self.right or default[1]
 
     def reserved(self, names: Sequence[str]) -> set[str]:

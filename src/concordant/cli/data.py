@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,8 +37,11 @@ __all__ = [
     "is_model",
     "load_model",
     "model_files",
+    "naming_table",
     "read_for",
     "read_rows",
+    "refuse_names",
+    "refuse_unnamed",
     "run_config",
 ]
 
@@ -110,15 +114,20 @@ def read_rows(path: Path, columns: Columns | None = None, *, labelled: bool = Tr
     import concordant as cc
     from concordant.cli.data_rows import FileRows
 
-    given = [name for name, value in vars(columns).items() if value is not None]
-    if given:
-        hint = f"leave --{given[0]} out, or name a table ({' '.join(TABLES)})."
-        raise LabelError(f"{path} is read as LETOR text, which has no columns of names", hint)
+    refuse_names(path, columns)
     try:
         rows = cc.read_letor(path)
     except EmptyDataError as error:
         raise EmptyDataError(str(path)) from error
     return FileRows(rows.X, rows.y, rows.qid, rows.docid, path)
+
+
+def refuse_names(path: Path, columns: Columns) -> None:
+    """Refuse columns that are named of LETOR text."""
+    given = [name for name, value in vars(columns).items() if value is not None]
+    if given:
+        hint = f"leave --{given[0]} out, or name a table ({' '.join(TABLES)})."
+        raise LabelError(f"{path} is read as LETOR text, which has no columns of names", hint)
 
 
 def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
@@ -128,7 +137,7 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
     from concordant.cli.data_rows import FileRows
     from concordant.supervision.readers.tables import GRADE_NAMES, _columns, _read_arrow, from_frame
 
-    try:
+    with naming_table(path):
         table = _read_arrow(path, (columns.qid or "qid", columns.docid or "docid"))
         names = _columns(table)[1]
         label = columns.label or next((name for name in GRADE_NAMES if name in names), None)
@@ -143,18 +152,28 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
         if not features and columns.features is None:
             raise LabelError("no column is left for features", f"it has {', '.join(names)}.")
         rows = from_frame(table, qid=own[0], grade=label, docid=own[2], features=features)
+    return FileRows(rows.X, rows.y, rows.qid, rows.docid, path, features)
+
+
+@contextmanager
+def naming_table(path: Path) -> Iterator[None]:
+    """Errors name the file, and the option that mends them."""
+    try:
+        yield
     except EmptyDataError as error:
         raise EmptyDataError(str(path)) from error
     except NotNumericError as error:
         problem = str(error).partition("\n")[0].rstrip(".")
-        raise LabelError(
-            f"{path}: {problem}", "name the columns that are features: --features A,B,..."
-        ) from error
+        hint = "name the columns that are features: --features A,B,..."
+        raise LabelError(beginning(path, problem), hint) from error
     except ConcordantError as error:
-        if not str(error).startswith(str(path)):
-            error.args = (f"{path}: {error}",)
+        error.args = (beginning(path, str(error)),)
         raise
-    return FileRows(rows.X, rows.y, rows.qid, rows.docid, path, features)
+
+
+def beginning(path: Path, message: str) -> str:
+    """Give a message that begins with the file, or with one of the folder."""
+    return message if message.startswith(str(path)) else f"{path}: {message}"
 
 
 def refuse_unnamed(names: Sequence[str], columns: Columns, label: str | None) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from concordant.cli.output import plural
+from concordant.cli.inputs import Ranking
+from concordant.cli.output import COMPILING, plural, working
+from concordant.cli.results import Result, measure
 from concordant.exceptions import ConcordantError, LabelError, ShapeError
 from concordant.supervision.data import RankingData
 from concordant.types import FloatArray
@@ -22,6 +25,28 @@ class FileRows(RankingData):
 
     path: Path = Path()
     features: tuple[str, ...] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Features of a row."""
+        return int(self.X.shape[1])
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give what `fit` is called with."""
+        return (given_features(self), self.y), {"qid": self.qid}
+
+    def judged(self, model: Any, name: str, metrics: Sequence[str], *, quiet: bool) -> list[Result]:
+        """Give what a model is worth on these rows, which are called so."""
+        import concordant as cc
+
+        with working(f"Measuring {name} {COMPILING}", quiet=quiet):
+            ranking = Ranking(name, self.y, scores_of(model, self), cc.Queries.from_ids(self.qid), self.docid)
+            return [measure(ranking, cc.metric(one)) for one in metrics]
 
 
 def given_features(rows: FileRows, X: Any = None) -> Any:

@@ -127,7 +127,7 @@ def report(
 
     It needs no network, and nothing beside it.
     """
-    from concordant.cli.train_fit import refuse_pipe
+    from concordant.cli.train_files import refuse_pipe
     from concordant.evaluation.plots import need_plotly
 
     need_plotly()

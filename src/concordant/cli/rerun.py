@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from concordant.cli.output import AsJson, Quiet, examples, new_table, note, number, print_json, show
+from concordant.cli.place import HERE, LocalWorkers, Memory, Place, Scheduler
 from concordant.exceptions import ConcordantError, ParameterError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ EXAMPLES = examples(
     "concordant rerun runs/linear",
     "concordant rerun runs/linear -o runs/again --json",
     "concordant rerun runs/path --best",
+    "concordant rerun runs/cluster --memory 2GiB",
 )
 NAMES = ("ranking", "metric", "convention")  # of a value
 DIFFERENT = 1  # the exit status where the result is another one
@@ -47,6 +49,9 @@ def rerun(
     best: Annotated[
         bool, typer.Option("--best", metavar="", help="Of a search: train its best only.")
     ] = False,
+    scheduler: Scheduler = None,
+    local_cluster: LocalWorkers = None,
+    memory: Memory = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -57,17 +62,19 @@ def rerun(
     """
     from concordant.cli.runs import RunFolder
 
-    old = RunFolder(run)
+    old, place = RunFolder(run), Place.of(scheduler, local_cluster, memory)
     config = found_in(best_of(old) if best else old.config(), folder)
     if not old.facts().get("finished"):
         hint = "the command that began it goes on."
         raise ConcordantError(f"{run} is not finished: there is nothing to compare with.\nHint: {hint}")
+    place = Place.like(old.facts()) if place == HERE else place
+    place.admit(config)
     check_data(old, config)
     if output is not None:
-        told = again(old, config, RunFolder(output), quiet=quiet or as_json)
+        told = again(old, config, RunFolder(output), place, quiet=quiet or as_json)
     else:
         with tempfile.TemporaryDirectory(prefix="concordant-") as home:
-            told = again(old, config, RunFolder(Path(home, "run")), quiet=quiet or as_json)
+            told = again(old, config, RunFolder(Path(home, "run")), place, quiet=quiet or as_json)
     if as_json:
         print_json({"run": str(run), "output": None if output is None else str(output), **told})
     else:
@@ -107,7 +114,7 @@ def check_data(old: RunFolder, config: Config) -> None:
         raise ConcordantError(f"{changed[0]} is not what it was when {old.path} was trained.\nHint: {hint}")
 
 
-def again(old: RunFolder, config: Config, new: RunFolder, *, quiet: bool) -> dict[str, Any]:
+def again(old: RunFolder, config: Config, new: RunFolder, place: Place, *, quiet: bool) -> dict[str, Any]:
     """Train again, and give what is the same and what is not."""
     from concordant.cli.runs import METRICS
     from concordant.cli.train_fit import train_run
@@ -117,7 +124,7 @@ def again(old: RunFolder, config: Config, new: RunFolder, *, quiet: bool) -> dic
     tried = [] if config.tune is None else trials_of(old)  # refused before any work
     kept = facts.get("checkpoint", True)  # of trees the file says whether they were grown in parts
     if config.tune is None:
-        done = train_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet)
+        done = train_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet, place=place)
         search = {}
     else:
         done = tune_run(config, new, overwrite=False, checkpoint=kept, quiet=quiet).trained

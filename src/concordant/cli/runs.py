@@ -43,7 +43,7 @@ from concordant.cli.runs_files import (
     write_bytes,
     write_text,
 )
-from concordant.exceptions import ConcordantError, ParameterError
+from concordant.exceptions import ClusterError, ConcordantError, ParameterError
 
 __all__ = [
     "BEST",
@@ -129,18 +129,29 @@ class RunFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes out while the block runs; also a killed one lets go."""
+        made = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with self.alone():
+                self.mend()
+                yield
+        finally:
+            if made:
+                with suppress(OSError):  # it has something in it, as it should
+                    self.path.rmdir()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse the folder where another process holds it."""
         try:
             import fcntl
         except ImportError:  # Windows: two runs in one folder are the user's to avoid
-            self.mend()
             yield
             return
         handle = os.open(self.path, os.O_RDONLY)
         try:
             if not locked(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 raise refused(self.path, "another process is at work here; wait, or name another")
-            self.mend()
             yield
         finally:
             os.close(handle)
@@ -194,15 +205,20 @@ class RunFolder:
             self.before.rmdir()
 
     @contextmanager
-    def restoring(self) -> Iterator[None]:
-        """Give back what was to be overwritten, should the block fail."""
+    def restoring(self, *, resumed: bool) -> Iterator[None]:
+        """Give back what was to be overwritten, should the block fail; bad input leaves no begun run."""
         try:
             yield
-        except (OSError, MemoryError):  # of the machine: the same may yet succeed, and goes on
+        except (OSError, MemoryError, ClusterError):  # of the machines: the same may yet succeed, and goes on
             raise
         except Exception as error:
-            if not isinstance(error.__cause__, OSError):
+            if isinstance(error.__cause__, OSError):
+                raise
+            if (self.before / CONFIG).is_file():
                 self.restore()
+            elif isinstance(error, ConcordantError) and not resumed:
+                self.clear()
+                remove(self.path / CONFIG)
             raise
 
     def begin(self, config: Config, facts: Mapping[str, Any], *, overwrite: bool = False) -> bool:

@@ -19,7 +19,7 @@ from concordant.exceptions import ConcordantError
 
 if TYPE_CHECKING:
     from concordant.cli.config import Config
-    from concordant.cli.data_rows import FileRows
+    from concordant.cli.train_fit import RankingSet
 
 __all__ = [
     "changed_files",
@@ -66,7 +66,9 @@ def unlike_a_run(path: Path) -> ConcordantError:
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
-    """Give the SHA-256 and the size of a file."""
+    """Give the SHA-256 and the size of a file; of a folder, those of its Parquet files, and of their list."""
+    if path.is_dir():
+        return folder_print(path)
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as stream:
         while piece := stream.read(PIECE):
@@ -75,14 +77,39 @@ def fingerprint(path: Path) -> dict[str, Any]:
     return {"path": str(path), "sha256": digest.hexdigest(), "bytes": size}
 
 
+def folder_print(path: Path) -> dict[str, Any]:
+    """Give what a folder of Parquet files holds."""
+    from concordant.supervision.scans.parquet import parquet_files
+
+    prints = [fingerprint(Path(file)) for file in parquet_files(path)]
+    files = {Path(one["path"]).name: one["sha256"] for one in prints}
+    digest = hashlib.sha256(json.dumps(files).encode()).hexdigest()
+    return {
+        "path": str(path),
+        "sha256": digest,
+        "bytes": sum(one["bytes"] for one in prints),
+        "files": files,
+    }
+
+
 def changed_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Name the data files that are not what they were."""
     known = before.get("data", {})
     return [
-        one["path"]
+        file
         for part, one in now.get("data", {}).items()
         if part in known and known[part].get("sha256") != one["sha256"]
+        for file in changed_within(known[part], one)
     ]
+
+
+def changed_within(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Name the file, or those files of a folder, that are not what they were."""
+    old, new = then.get("files"), now.get("files")
+    if not isinstance(old, dict) or new is None:
+        return [now["path"]]
+    names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
+    return [str(Path(now["path"], name)) for name in names]
 
 
 def versions_of(config: Config) -> dict[str, str]:
@@ -94,11 +121,11 @@ def versions_of(config: Config) -> dict[str, str]:
 
 
 def first_facts(
-    config: Config, prints: Mapping[str, dict[str, Any]], rows: Mapping[str, FileRows], *, checkpoint: bool
+    config: Config, prints: Mapping[str, dict[str, Any]], rows: Mapping[str, RankingSet], *, checkpoint: bool
 ) -> dict[str, Any]:
     """Give what is known of a run before it begins."""
     sizes = {
-        part: {"rows": one.X.shape[0], "queries": one.n_queries, "features": one.X.shape[1]}
+        part: {"rows": one.n_rows, "queries": one.n_queries, "features": one.n_features}
         for part, one in rows.items()
     }
     return {

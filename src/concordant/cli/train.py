@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from concordant.cli.data import DocidColumn, FeatureColumns, LabelColumn, QidColumn
 from concordant.cli.output import AsJson, Quiet, examples
+from concordant.cli.place import LocalWorkers, Memory, Place, Scheduler
 from concordant.cli.train_options import (
     Checkpoint,
     ConfigFile,
@@ -33,6 +34,8 @@ EXAMPLES = examples(
     "concordant train train.txt --test test.txt --model boosted --set n_estimators=100 -o runs/boosted",
     "concordant train clicks.parquet --label grade --qid query --metric ap -o runs/ap",
     "concordant train --config experiment.toml -o runs/again",
+    "concordant train clicks.parquet --memory 2GiB -o runs/large",
+    "concordant train clicks.parquet --scheduler tcp://10.0.0.1:8786 -o runs/cluster",
 )
 
 
@@ -53,6 +56,9 @@ def train(
     qid: QidColumn = None,
     docid: DocidColumn = None,
     features: FeatureColumns = None,
+    scheduler: Scheduler = None,
+    local_cluster: LocalWorkers = None,
+    memory: Memory = None,
     checkpoint: Checkpoint = True,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -62,6 +68,7 @@ def train(
     from concordant.cli.runs import RunFolder
     from concordant.cli.train_fit import train_run
 
+    place = Place.of(scheduler, local_cluster, memory)
     run = configured(
         config,
         settings,
@@ -78,7 +85,9 @@ def train(
     folder = RunFolder(output)
     if overwrite:
         folder.spare(config)
-    done = train_run(run, folder, overwrite=overwrite, checkpoint=checkpoint, quiet=quiet or as_json)
+    done = train_run(
+        run, folder, overwrite=overwrite, checkpoint=checkpoint, quiet=quiet or as_json, place=place
+    )
     show_trained(done, as_json=as_json, quiet=quiet)
 
 

@@ -6,31 +6,59 @@ import hashlib
 import inspect
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from concordant.cli.config import Config
-from concordant.cli.data import MODEL, read_rows
-from concordant.cli.data_rows import FileRows, features_for, given_features, padded, scores_of
-from concordant.cli.inputs import Ranking
-from concordant.cli.output import COMPILING, console, note, plural, working
-from concordant.cli.results import Result, as_dict, measure
-from concordant.cli.runs import METRICS, RunFolder, fingerprint, first_facts, last_facts
-from concordant.exceptions import ParameterError
+from concordant.cli.data import MODEL
+from concordant.cli.data_rows import FileRows, features_for
+from concordant.cli.output import console, note, plural
+from concordant.cli.place import HERE, Place
+from concordant.cli.results import Result, as_dict
+from concordant.cli.runs import METRICS, RunFolder, first_facts, last_facts
+from concordant.cli.train_files import StandIn, read_files
+from concordant.cli.train_parts import scan_files
+from concordant.exceptions import ClusterError
 
 __all__ = [
     "Begun",
+    "RankingSet",
     "Trained",
     "complete",
     "fit_rows",
-    "read_files",
     "refuse_interrupted",
     "train_run",
     "working_in",
 ]
+
+
+class RankingSet(Protocol):
+    """Queries to train on or to measure on: `FileRows` in memory, or `FileParts`."""
+
+    @property
+    def path(self) -> Path:
+        """Where they are."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows."""
+
+    @property
+    def n_queries(self) -> int:
+        """Queries."""
+
+    @property
+    def n_features(self) -> int:
+        """Features of a row."""
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give what `fit` is called with."""
+
+    def judged(self, model: Any, name: str, metrics: Sequence[str], *, quiet: bool) -> list[Result]:
+        """Give what a model is worth on them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +81,7 @@ class Trained:
     config: Config
     facts: Mapping[str, Any]
     model: Any
-    rows: Mapping[str, FileRows]
+    rows: Mapping[str, RankingSet]
     results: list[Result]
     notes: list[str]
     resumed: bool
@@ -65,19 +93,26 @@ class Trained:
 
 
 def train_run(
-    config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: bool, quiet: bool
+    config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: bool, quiet: bool, place: Place = HERE
 ) -> Trained:
     """Read, fit, measure and write; an interrupted run of the same goes on where it was."""
     folder.admit(overwrite=overwrite)
     config.ranker()  # refuses wrong parameters before any work
-    rows, prints = read_files(config, quiet=quiet)
-    with working_in(folder, quiet=quiet):
-        folder.admit(overwrite=overwrite)  # while files were read, another may have finished it
-        facts = first_facts(config, prints, rows, checkpoint=checkpoint)
-        begun = Begun(config, folder, facts, rows, time.perf_counter())
-        resumed = folder.begin(config, begun.facts, overwrite=overwrite)
-        with folder.restoring():
-            return complete(begun, config, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
+    place.admit(config)
+    checkpoint = checkpoint and not (place.is_cluster and config.kind == "boosted")  # LightGBM begins anew
+    with place.client(quiet=quiet) as client:
+        rows: Mapping[str, RankingSet]
+        if place.in_parts:
+            rows, prints = scan_files(config, place, client, quiet=quiet)
+        else:
+            rows, prints = read_files(config, quiet=quiet)
+        with working_in(folder, quiet=quiet):
+            folder.admit(overwrite=overwrite)  # while files were read, another may have finished it
+            facts = first_facts(config, prints, rows, checkpoint=checkpoint) | place.facts(client)
+            begun = Begun(config, folder, facts, rows, time.perf_counter())
+            resumed = folder.begin(config, begun.facts, overwrite=overwrite)
+            with folder.restoring(resumed=resumed):
+                return complete(begun, config, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +122,7 @@ class Begun:
     config: Config
     folder: RunFolder
     facts: Mapping[str, Any]
-    rows: Mapping[str, FileRows]
+    rows: Mapping[str, RankingSet]
     at: float
 
 
@@ -98,11 +133,12 @@ def complete(
     folder, rows, model = begun.folder, begun.rows, config.ranker()
     if checkpoint and "checkpoint" in model.get_params(deep=False):
         # A search that goes on may find something else: then what is kept of this fit is not of that.
-        own = hashlib.sha256(config.text().encode()).hexdigest()[:12]
+        # Nor does a fit in memory go on in parts, which are summed up in another order.
+        own = hashlib.sha256((config.text() + "place" * ("place" in begun.facts)).encode()).hexdigest()[:12]
         model.set_params(checkpoint=folder.checkpoint / own)
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=quiet)
     refuse_interrupted(model, notes)
-    results = measured(model, rows, config.metrics, quiet=quiet)
+    results = [one for part in rows for one in rows[part].judged(model, part, config.metrics, quiet=quiet)]
     digest = write_model(model, folder.path / MODEL)
     notes = [*left_out(model, rows["train"]), *notes]
     done = Trained(folder, config, begun.facts, model, rows, results, notes, resumed)
@@ -112,59 +148,21 @@ def complete(
     return replace(done, facts=facts)
 
 
-def read_files(config: Config, *, quiet: bool) -> tuple[dict[str, FileRows], dict[str, dict[str, Any]]]:
-    """Give the rows and the fingerprint of each file; sets that do not go together are refused."""
-    rows: dict[str, FileRows] = {}
-    prints: dict[str, dict[str, Any]] = {}
-    for part, path in config.files.items():
-        with working(f"Reading {path.name}", quiet=quiet):
-            refuse_pipe(path)
-            rows[part] = read_rows(path, config.columns)
-            prints[part] = fingerprint(path)
-    return together(rows), prints
-
-
-def refuse_pipe(path: Path) -> None:
-    """Refuse what can be read once only: neither its fingerprint nor the run could be made again."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ParameterError(
-            "DATA", str(path), "a file that can be read again, since a run is made again by it"
-        )
-
-
-def together(rows: Mapping[str, FileRows]) -> dict[str, FileRows]:
-    """Give all sets the features of the training set; of LETOR text, those of the widest."""
-    train = rows["train"]
-    if train.features is None:
-        widest = max(one.X.shape[1] for one in rows.values() if one.features is None)
-        if widest > train.X.shape[1]:
-            train = FileRows(padded(train.X, widest), train.y, train.qid, train.docid, train.path)
-    stand_in = StandIn(train)
-    for one in rows.values():
-        features_for(stand_in, one)
-    return {**rows, "train": train}
-
-
-class StandIn:
-    """What a model fitted to these rows would ask of others."""
-
-    def __init__(self, rows: FileRows) -> None:
-        self.n_features_in_ = rows.X.shape[1]
-        self.feature_names_in_ = rows.features
-
-
-def fit_rows(model: Any, train: FileRows, held: FileRows | None = None, *, quiet: bool = True) -> list[str]:
+def fit_rows(
+    model: Any, train: RankingSet, held: RankingSet | None = None, *, quiet: bool = True
+) -> list[str]:
     """Fit to the rows, told of held-out ones where the ranker asks for them; give what it warned of."""
     asked = inspect.signature(type(model).fit).parameters
     name = next((one for one in ("validation", "eval_set") if one in asked), None)
     extra: dict[str, Any] = {}
-    if held is not None and name is not None:
+    if isinstance(train, FileRows) and isinstance(held, FileRows) and name is not None:
         extra[name] = (features_for(StandIn(train), held), held.y, held.qid)
+    given, named = train.arguments()
     if not quiet and console(stderr=True).is_terminal:
         model.set_params(verbose=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(given_features(train), train.y, qid=train.qid, **extra)
+        model.fit(*given, **named, **extra)
     model.set_params(verbose=0)
     return heard(caught)
 
@@ -176,13 +174,17 @@ def heard(caught: list[warnings.WarningMessage]) -> list[str]:
 
 @contextmanager
 def working_in(folder: RunFolder, *, quiet: bool) -> Iterator[None]:
-    """Keep others out while the block runs; where Ctrl-C ends it, say how it goes on."""
+    """Keep others out while the block runs; where Ctrl-C or its cluster ends it, say how it goes on."""
     with folder.held():
         try:
             yield
         except KeyboardInterrupt:
             if not quiet:
                 note(f"interrupted; the same command goes on with {folder.path}")
+            raise
+        except ClusterError:
+            if not quiet:
+                note(f"the same command goes on with {folder.path}, on any cluster")
             raise
 
 
@@ -196,21 +198,6 @@ def refuse_interrupted(model: Any, notes: list[str]) -> None:
         raise KeyboardInterrupt
 
 
-def measured(
-    model: Any, rows: Mapping[str, FileRows], metrics: tuple[str, ...], *, quiet: bool
-) -> list[Result]:
-    """Give what the model is worth on each set."""
-    import concordant as cc
-
-    results = []
-    for part, one in rows.items():
-        with working(f"Measuring {part} {COMPILING}", quiet=quiet):
-            scores = scores_of(model, one)
-            ranking = Ranking(part, one.y, scores, cc.Queries.from_ids(one.qid), one.docid)
-            results += [measure(ranking, cc.metric(name)) for name in metrics]
-    return results
-
-
 def write_model(model: Any, path: Path) -> str:
     """Write the model file; give the digest of what it holds."""
     import concordant as cc
@@ -220,7 +207,7 @@ def write_model(model: Any, path: Path) -> str:
     return digest_of(path)
 
 
-def left_out(model: Any, train: FileRows) -> list[str]:
+def left_out(model: Any, train: RankingSet) -> list[str]:
     """Say which queries taught nothing, and which were held out."""
     n_given, n_used = train.n_queries, int(model.n_queries_)
     lines = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,15 @@ from concordant.cli.config import Config, differences
 from concordant.cli.output import console, progress, write_rows
 from concordant.cli.runs import BEST, MORE, STUDY, TRIALS, RunFolder, first_facts
 from concordant.cli.runs_files import write_text
-from concordant.cli.train_fit import Begun, Trained, complete, read_files, working_in
+from concordant.cli.train_files import read_files
+from concordant.cli.train_fit import Begun, Trained, complete, working_in
 from concordant.cli.tune_search import Trial, best_of, path_trials, splits_of
 from concordant.cli.tune_study import count_finished, need_optuna, study_trials
 from concordant.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from concordant.cli.config_tune import Tune
+    from concordant.cli.data_rows import FileRows
 
 __all__ = ["Tuned", "tune_run"]
 
@@ -53,13 +55,15 @@ def tune_run(config: Config, folder: RunFolder, *, overwrite: bool, checkpoint: 
         facts = first_facts(config, prints, rows, checkpoint=checkpoint)
         begun = Begun(config, folder, facts, rows, time.perf_counter())
         resumed = folder.begin(config, begun.facts, overwrite=overwrite)
-        with folder.restoring():
-            return search_and_train(begun, tune, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
+        with folder.restoring(resumed=resumed):
+            return search_and_train(begun, tune, rows, resumed=resumed, checkpoint=checkpoint, quiet=quiet)
 
 
-def search_and_train(begun: Begun, tune: Tune, *, resumed: bool, checkpoint: bool, quiet: bool) -> Tuned:
+def search_and_train(
+    begun: Begun, tune: Tune, rows: Mapping[str, FileRows], *, resumed: bool, checkpoint: bool, quiet: bool
+) -> Tuned:
     """Search, train with the best and write."""
-    trials = searched(begun, tune, checkpoint=checkpoint, quiet=quiet)
+    trials = searched(begun, tune, rows, checkpoint=checkpoint, quiet=quiet)
     best = best_of(trials)
     chosen = begun.config.chosen(best.parameters)
     write_trials(begun.folder, tune, trials)
@@ -104,14 +108,16 @@ def extends(config: Config, folder: RunFolder) -> bool:
     return differences(before, config) == [MORE] and before.tune.trials < (config.tune.trials or 0)
 
 
-def searched(begun: Begun, tune: Tune, *, checkpoint: bool, quiet: bool) -> Sequence[Trial]:
+def searched(
+    begun: Begun, tune: Tune, rows: Mapping[str, FileRows], *, checkpoint: bool, quiet: bool
+) -> Sequence[Trial]:
     """Give all trials, with a bar where somebody watches."""
     if tune.trials is None:
         return path_trials(
             begun, checkpoint=checkpoint, verbose=not quiet and console(stderr=True).is_terminal
         )
     with progress("Trial 1", total=tune.trials, quiet=quiet) as step:
-        return study_trials(begun, splits_of(begun.config, begun.rows), told(step, tune.trials))
+        return study_trials(begun, splits_of(begun.config, rows), told(step, tune.trials))
 
 
 def told(step: Callable[[str], None], total: int) -> Callable[[Trial], None]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from concordant.evaluation.reproduction.pairs_points import Point
 from concordant.exceptions import EmptyDataError
 from concordant.metrics import Metric
 from concordant.rankers import LinearRanker, MaxMarginRanker, PairRanker
-from concordant.rankers.pair_training import PairProblem, Regression
-from concordant.solvers.moments import Moments
+from concordant.rankers.pair_sums import PairSums
 from concordant.supervision.data import RankingData
 from concordant.supervision.datasets import Fold
 from concordant.supervision.queries import Queries
@@ -124,16 +123,13 @@ class Pairs:
 class Summed(PairRanker):
     """Pair ranker for several penalties on the same data: pairs are added up in the first fit only."""
 
-    sums_: tuple[Moments, Moments | None]
+    sums_: PairSums
 
-    def fitted(self, metric: Metric, problem: PairProblem) -> tuple[Regression, Regression | None]:
-        """Solve from the sums."""
-        del metric  # which the problem's targets know
+    def summed(self, *given: Any) -> PairSums:
+        """Give the sums."""
         if not hasattr(self, "sums_"):
-            self.sums_ = problem.moments(lambda _: None)
-        pairs, items = self.sums_
-        solved = partial(Regression.of, alpha=float(self.alpha), fit_scale=bool(self.fit_scale))
-        return solved(pairs), None if items is None else solved(items)
+            self.sums_ = super().summed(*given)
+        return self.sums_
 
 
 def fits(model: Summed, train: RankingData, alphas: FloatArray) -> list[PairRanker]:
