@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+import warnings
 from pathlib import Path
 
 import hypothesis
@@ -29,3 +30,16 @@ def shared_data():
     if not (folder / "mq2008").is_dir():
         pytest.skip(f"real data sets are not at {folder} (set CONCORDANT_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A cluster of two workers within this process: started once, since that takes a second."""
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ports in use, by tests beside this one
+        cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        )
+    with cluster, distributed.Client(cluster) as own:
+        yield own

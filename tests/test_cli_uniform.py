@@ -205,6 +205,7 @@ CALLS = {
     "bounds": "-n 100 -m 10",
     "aggregate": "votes.csv",
     "datasets": "",
+    "convert": "train.txt -o {new}.parquet",
     "compare fit": "votes.csv --folds 0",
     "compare predict": "votes.cmp votes.csv",
     "compare rank": "votes.cmp",

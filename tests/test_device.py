@@ -352,7 +352,7 @@ def test_kernels_start_on_the_named_device(monkeypatch):
     monkeypatch.setattr("concordant.rankers.devices.objective.working_on", recording(reached))
     objective.value_and_grad(np.zeros(4))
     objective.at_rest()
-    objective.taken(np.arange(2))
+    objective.sample(np.random.default_rng(0))
     objective.curvatures(np.random.default_rng(0))
     assert reached == [torch.device("cpu")] * 4
 

@@ -19,6 +19,7 @@ NOT_RUN = {  # (page, how the block begins): why
     ("boosting-study.md", "mq2008:"): DATA,
     ("boosting-study.md", "mq2007-partial:"): DATA,
     ("boosting-study.md", "ohsumed:"): DATA,
+    ("boosting.md", "from distributed import Client"): "needs a cluster: tests/test_boosted_cluster.py",
     ("bounds.md", "$ concordant reproduce bounds"): ELSEWHERE
     + "tests/test_bounds_simulation.py, on fewer draws",
     ("command-line.md", "$ concordant certify ap --matrix --search"): LONG,

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "concordant"
 LAYERS = [  # lowest first
-    {"exceptions", "types", "_numbers", "_segments", "_combinatorics"},
+    {"exceptions", "types", "_numbers", "_progress", "_segments", "_combinatorics"},
     {"supervision"},
     {"metrics", "surrogates", "scorers", "decoders"},
     {"solvers", "theory", "torch"},

@@ -14,7 +14,7 @@ from concordant.solvers import margin as margin_module
 from concordant.solvers.dual import fit_gram
 from concordant.solvers.margin import LOSSES, METHODS, fit_margin, problem_of
 from concordant.solvers.margin_kernels import loss_at
-from concordant.solvers.margin_newton import certified, look
+from concordant.solvers.margin_newton import certified
 
 pytestmark = pytest.mark.once
 
@@ -56,7 +56,7 @@ def test_objective_is_the_definition(method, loss, seed, n, bias):
     problem = problem_of(d, y == 0, 0.7, method, loss)
     if not len(problem.cost):
         return
-    value, gap = certified(problem, look(problem, u, bias, 1e-3))
+    value, gap = certified(problem, problem.look(u, bias, 1e-3))
     expected = oracles.comparison_objective(u, bias, pairs, y, 0.7, method, loss)
     assert value == pytest.approx(expected, rel=1e-12)
     least = fit_margin(d, y == 0, C=0.7, method=method, loss=loss, tol=1e-11).value
@@ -70,12 +70,12 @@ def test_gradient_is_that_of_the_rounded_objective(method, loss):
     point = np.array([0.3, -0.2, 0.1, -0.4 if problem.has_bias else 0.0])
 
     def value(z):
-        return look(problem, z[:3], float(z[3]), 0.5).value
+        return problem.look(z[:3], float(z[3]), 0.5).value
 
     slopes = [(value(point + h) - value(point - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
     wanted = np.array(slopes) * np.r_[1, 1, 1, problem.has_bias]
     np.testing.assert_allclose(
-        look(problem, point[:3], float(point[3]), 0.5).grad, wanted, rtol=1e-5, atol=1e-5
+        problem.look(point[:3], float(point[3]), 0.5).grad, wanted, rtol=1e-5, atol=1e-5
     )
 
 
@@ -111,7 +111,7 @@ def check_gap(found, least):
 def test_a_gap_that_is_too_small_is_noticed():
     pairs, y, d = drawn(14, 2, 3)
     problem = problem_of(d, y == 0, 0.8, "compare", "hinge")
-    value, gap = certified(problem, look(problem, np.array([0.1, 0.1]), -0.5, 0.1))
+    value, gap = certified(problem, problem.look(np.array([0.1, 0.1]), -0.5, 0.1))
     least = optimum(pairs, y, 0.8, "compare", "hinge")
     check_gap((value, gap), least)
     with pytest.raises(AssertionError):
@@ -170,7 +170,7 @@ def test_a_sample_to_start_from_and_threads_change_nothing(monkeypatch):
     plain = fit_margin(d, y == 0, C=0.1, tol=1e-9)
     monkeypatch.setattr(margin_module, "SAMPLE_FROM", 1000)
     monkeypatch.setattr(margin_module, "SAMPLE", 300)
-    monkeypatch.setattr("concordant.solvers.margin_newton.SERIAL", 100)
+    monkeypatch.setattr("concordant.solvers.margin_rows.SERIAL", 100)
     monkeypatch.setenv("CONCORDANT_THREADS", "3")
     started = fit_margin(d, y == 0, C=0.1, tol=1e-9)
     np.testing.assert_allclose(started.w, plain.w, atol=1e-5)

@@ -254,8 +254,9 @@ def test_no_feature_is_lost_beside_a_larger_one(kind, alpha, scale):
         return errors + alpha / 2 * coef @ coef
 
     best, at_rest = objective(coef, intercept), objective(0 * coef, 0.0)
-    assert objective(model.coef_, model.intercept_) <= best + 1e-7 * at_rest
     rough = scale == "level" and alpha == 0.0  # a millionth part decides: half of the digits are left
+    # The objective is the long system's, of whose sums no more digits are left.
+    assert objective(model.coef_, model.intercept_) <= best + (1e-4 if rough else 1e-7) * at_rest
     found = table[0] @ model.coef_ + model.intercept_
     np.testing.assert_allclose(found, table[0] @ coef + intercept, atol=1e-3 if rough else 1e-9)
     assert model.solution_.converged or rough

@@ -222,6 +222,15 @@ def test_features_are_not_copied(dtype):
     assert np.shares_memory(LinearScorer(rows).arrays[0], rows.data)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("n_rows", [1, 40])
+def test_the_widest_of_each_feature_is_its_largest_size(n_rows, layout):
+    assert LinearScorer(np.ones((0, 3))).widest().tolist() == [0.0] * 3
+    X = np.random.default_rng(0).normal(size=(n_rows, 7)).round(2)
+    widest = LinearScorer(LAYOUTS[layout](X)).widest()
+    np.testing.assert_allclose(widest, np.abs(X).max(axis=0, initial=0.0), rtol=1e-6)
+
+
 def test_equal_rows_have_equal_scores():
     rng = np.random.default_rng(0)
     for n_features in (1, 46, 136, 700):

@@ -1,0 +1,416 @@
+"""BoostedRanker on a Dask cluster: the loss of one machine, by LightGBM's own way of sharing the work."""
+
+import itertools
+import socket
+import threading
+import time
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import concordant as cc
+from concordant import BoostedRanker, Queries, synthetic
+from concordant.exceptions import ClusterError, GradeError, LibraryError, ParameterError
+from concordant.rankers.boosters import lightgbm_cluster as module
+from concordant.rankers.boosters.lesson import Lesson
+from concordant.rankers.boosters.lightgbm_cluster import ClusteredLightGBM, Slope, dealt
+from concordant.rankers.boosters.plan import Plan, slopes
+from concordant.rankers.folds import Rows
+from concordant.rankers.partitioned.boosted import PartedLesson, sizes_of
+from concordant.rankers.partitioned.source import source_of
+from concordant.solvers.partitioned import attended
+from concordant.solvers.partitioned import cluster as cluster_module
+from concordant.solvers.partitioned.cluster import addresses, gathered
+from parted import scan_of
+
+pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+pytestmark = pytest.mark.once
+
+TOY = synthetic.grades(n_queries=150, n_items=(1, 12), seed=3)
+DATA = TOY.X, TOY.y, TOY.qid
+RNG = np.random.default_rng(0)
+WEIGHTS = {
+    "sample_weight": RNG.uniform(0.0, 3.0, len(TOY.y)).round(1),
+    "query_weight": RNG.integers(3, size=TOY.qid.max() + 1)[TOY.qid].astype(float),
+}
+SMALL = {"n_estimators": 8, "learning_rate": 0.2, "max_leaf_nodes": 5, "min_samples_leaf": 5}
+ONE, TWO = (scan_of(*DATA, n_parts=n_parts) for n_parts in (1, 5))
+
+
+def boosted(metric="ndcg@5", *given, **more):
+    return BoostedRanker(metric, *given, **{**SMALL, **more})
+
+
+def pieces(*columns, n_parts=4):
+    """Cut between queries."""
+    edges = np.flatnonzero(np.diff(TOY.qid)) + 1
+    return [np.split(one, edges[len(edges) // n_parts :: len(edges) // n_parts]) for one in columns]
+
+
+def arrays(*columns):
+    """Give Dask arrays cut between queries."""
+    from dask import array
+
+    return [array.concatenate([array.from_array(one) for one in many]) for many in pieces(*columns)]
+
+
+# ---------------------------------------------------------------- the same loss as in memory
+
+
+def check_same(found, wanted, atol):
+    """Both scored alike, and say the same of their training."""
+    np.testing.assert_allclose(found.predict(TOY.X), wanted.predict(TOY.X), rtol=0, atol=atol)
+    ends = [(one.first, one.value) for one in (found.certificate_.optimality, wanted.certificate_.optimality)]
+    np.testing.assert_allclose(*ends, rtol=1e-7)
+    for name in ("n_estimators_", "best_iteration_", "stopped_by_", "n_queries_", "n_informative_", "basis_"):
+        assert getattr(found, name) == getattr(wanted, name), name
+    np.testing.assert_allclose(found.feature_importances_, wanted.feature_importances_, atol=1e-6)
+    assert str(found.certificate_.sample) == str(wanted.certificate_.sample)
+    assert np.isnan(found.history_).all()
+    assert found.history_.shape == wanted.history_.shape
+
+
+@pytest.mark.parametrize(
+    ("metric", "surrogate", "atol"),
+    [
+        ("dcg", "auto", 0.0),  # whose targets are whole numbers, which single precision keeps
+        ("ndcg@5", "auto", 1e-6),
+        ("ndcg@5", "squared", 1e-6),
+        ("auc", "pairwise", 1e-6),
+    ],
+)
+def test_one_worker_grows_the_trees_of_one_machine(client, metric, surrogate, atol):
+    y = TOY.y > 2 if metric == "auc" else TOY.y
+    scan = scan_of(TOY.X, y.astype(float), TOY.qid, n_parts=1)
+    there = boosted(metric, surrogate).fit(scan, client=client)
+    check_same(there, boosted(metric, surrogate).fit(TOY.X, y, qid=TOY.qid), atol)
+
+
+def test_labels_that_are_not_standardized_are_told_apart(client, monkeypatch):
+    here = boosted().fit(*DATA[:2], qid=TOY.qid)
+    standardized = Plan.labels
+    monkeypatch.setattr(Plan, "labels", lambda self, y, queries: (y, standardized(self, y, queries)[1]))
+    wrong = boosted().fit(ONE, client=client)
+    with pytest.raises(AssertionError):
+        check_same(wrong, here, 1e-6)
+
+
+@pytest.mark.parametrize("surrogate", ["softmax", "squared"])
+def test_weights_and_parameters(client, surrogate):
+    model = boosted(
+        surrogate=surrogate, l2=3.0, monotonic_cst=[1] * 10, params={"min_data": 7, "max_bin": 40}
+    )
+    here = model.fit(*DATA[:2], qid=TOY.qid, **WEIGHTS)
+    there = boosted(**{name: getattr(model, name) for name in ("surrogate", "l2", "monotonic_cst", "params")})
+    there.fit(scan_of(*DATA, n_parts=1, **WEIGHTS), client=client)
+    check_same(there, here, 1e-6)
+    assert there.certificate_.sample.weighted
+
+
+@pytest.mark.parametrize("weights", [{}, WEIGHTS])
+@pytest.mark.parametrize("surrogate", ["softmax", "squared", "pairwise"])
+def test_numbers_of_all_parts_are_those_of_one(client, surrogate, weights):
+    """Scale of weights, unit of curvature, loss at 0: sums over parts."""
+    plan, sizes = Plan.of("ndcg@5", surrogate), np.bincount(TOY.qid)[TOY.qid]
+    X, y, qid = (one[sizes > 1] for one in DATA)  # rounding gives some lonely items a curvature
+    weights = {name: one[sizes > 1] for name, one in weights.items()}
+    here = Lesson.of(plan, Rows.of(X, y, qid, weights.get("sample_weight"), weights.get("query_weight")))
+    source = source_of(scan_of(X, y, qid, n_parts=5, **weights), client=client)
+    there = PartedLesson.of(plan, source, dealt(sizes_of(source.index), addresses(client)))
+    known = [here.data.unit, here.data.gain, here.mean_loss(np.zeros(len(y)))]
+    np.testing.assert_allclose([there.unit, there.gain, there.at_rest], known, rtol=1e-12)
+    assert (there.n_informative, there.n_counted) == (here.n_informative, here.n_counted)
+    assert (there.claim, there.varies) == (here.claim, True)
+    np.testing.assert_allclose(there.sample.mass, here.sample.mass, rtol=1e-12)
+
+
+def test_what_lightgbm_is_told():
+    """Several parts of one worker are one sum of losses."""
+    queries, targets = Queries.from_ids(TOY.qid), TOY.y.astype(np.float32)
+    weight, scores = WEIGHTS["query_weight"].astype(np.float32), RNG.normal(size=len(TOY.y))
+    plan = Plan.of("ndcg@5")
+    attended_threads, module.own_threads = module.own_threads, lambda: 1
+    try:
+        found = Slope(plan.surrogate, plan.curvature, 4.0)(targets, scores, weight, queries.sizes)
+    finally:
+        module.own_threads = attended_threads
+    loss = plan.surrogate.bind(targets, queries.offsets, weight)
+    for one, other in zip(found, slopes(loss, scores, plan.curvature, 4.0)[1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---------------------------------------------------------------- two workers
+
+
+@pytest.fixture(scope="module")
+def together(client):
+    return boosted().fit(TWO, client=client)
+
+
+def test_two_workers_lower_the_loss_as_one_does(together):
+    here = boosted().fit(*DATA[:2], qid=TOY.qid).certificate_.optimality
+    there = together.certificate_.optimality
+    assert there.first == pytest.approx(here.first, rel=1e-12)
+    fell, falls = here.first - here.value, there.first - there.value
+    assert 0.95 < falls / fell < 1.05
+    assert together.score(*DATA[:2], qid=TOY.qid) > 0.75
+    assert together.n_estimators_ == SMALL["n_estimators"]
+
+
+def test_equal_fits_are_equal_in_every_bit(client, together):
+    again = boosted().fit(TWO, client=client)
+    assert again.booster_.model_to_string() == together.booster_.model_to_string()
+    assert "12400" in together.booster_.model_to_string()  # no port of this fit
+
+
+def test_rows_and_features_that_are_drawn(client, together):
+    model = boosted(subsample=0.5, colsample=0.5)
+    one, other = (model.fit(TWO, client=client).predict(TOY.X) for _ in range(2))
+    assert (one == other).all()
+    assert (one != together.predict(TOY.X)).any()
+
+
+def test_a_query_of_weight_two_stands_there_twice(client):
+    """Of features with few values, so that both have the same bins."""
+    X = (TOY.X[:, :4] * 2).round().clip(-3, 3)
+    rows = np.repeat(np.arange(len(X)), 1 + (TOY.qid % 2))
+    copies = np.concatenate([np.arange(1 + query % 2) for query in TOY.qid])
+    model = boosted(min_samples_leaf=1, l2=0.0, params={"min_data_in_bin": 1})
+    weight = 1.0 + TOY.qid % 2
+    weighed = model.fit(scan_of(X, TOY.y, TOY.qid, n_parts=2, query_weight=weight), client=client).predict(X)
+    own = 2 * TOY.qid[rows] + copies  # ids of their own
+    twice = model.fit(scan_of(X[rows], TOY.y[rows], own, n_parts=2), client=client).predict(X)
+    plain = model.fit(scan_of(X, TOY.y, TOY.qid, n_parts=2), client=client).predict(X)
+    np.testing.assert_allclose(weighed, twice, atol=1e-5)
+    assert np.abs(plain - twice).max() > 1e-2  # the check can fail
+
+
+def test_collections(client, together):
+    there = boosted().fit(*(columns := arrays(*DATA))[:2], qid=columns[2])  # the current client
+    falls = there.certificate_.optimality.first - there.certificate_.optimality.value
+    fell = together.certificate_.optimality.first - together.certificate_.optimality.value
+    assert 0.9 < falls / fell < 1.1
+    from dask import dataframe
+
+    names = [f"x{k}" for k in range(10)]
+    table = pd.DataFrame(TOY.X, columns=names).assign(grade=TOY.y, query=TOY.qid)
+    rows = pieces(np.arange(len(table)))[0]
+    frame = dataframe.concat([dataframe.from_pandas(table.iloc[one], npartitions=1) for one in rows])
+    named = boosted(monotonic_cst={"x3": 1}).fit(
+        frame[names], frame["grade"], qid=frame["query"], client=client
+    )
+    assert named.feature_names_in_.tolist() == names == named.booster_.feature_name()
+    rising = pd.DataFrame(np.eye(10)[[3]] * [[-2.0], [0.0], [2.0]], columns=names)
+    assert (np.diff(named.predict(rising)) >= 0.0).all()
+
+
+def test_models_of_a_cluster_are_models(together, tmp_path):
+    cc.save(together, tmp_path / "model.ccm")
+    again = cc.load(tmp_path / "model.ccm")
+    np.testing.assert_array_equal(again.predict(TOY.X), together.predict(TOY.X))
+    assert (together.rank(*DATA[:1], qid=TOY.qid) >= 1).all()
+    assert "softmax" in together.certificate_.paragraph()
+
+
+# ---------------------------------------------------------------- nothing to learn
+
+
+def test_no_split(client):
+    constant = scan_of(np.ones((40, 2)), np.arange(40) % 3, np.repeat(np.arange(8), 5), n_parts=2)
+    with pytest.warns(UserWarning, match="no split"):
+        model = boosted().fit(constant, client=client)
+    assert (model.n_estimators_, model.stopped_by_, model.history_.shape) == (1, "no_split", (1,))
+    assert not model.predict(np.zeros((3, 2))).any()
+    for part in constant.parts:
+        part.X[:] = part.number  # rows of a worker are all alike: nobody finds bins
+    with pytest.warns(UserWarning, match="no split"):
+        assert boosted().fit(constant, client=client).stopped_by_ == "no_split"
+    with pytest.warns(UserWarning, match="nothing was learned"):
+        boosted().fit(scan_of(TOY.X, np.ones(len(TOY.y)), TOY.qid, n_parts=2), client=client)
+
+
+def test_trees_end_where_no_leaf_can_be_cut(client):
+    X, y, qid = (one[TOY.qid < 8] for one in DATA)
+    model = boosted("dcg", "squared", min_samples_leaf=10, learning_rate=1.0, n_estimators=400, l2=0.0)
+    here = model.fit(X, y, qid=qid)
+    wanted = here.n_estimators_, here.stopped_by_
+    there = model.fit(scan_of(X, y, qid, n_parts=1), client=client)
+    assert (there.n_estimators_, there.stopped_by_) == wanted
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"booster": "xgboost"}, "booster must be 'lightgbm' for scans"),
+        ({"early_stopping": 3}, "early_stopping must be None on a cluster"),
+        ({"callback": print}, "callback"),
+        ({"checkpoint": "folder"}, "checkpoint"),
+        ({"warm_start": True}, "warm_start must be False on a cluster"),
+        ({"categorical_features": [0]}, "categorical_features"),
+        ({"n_jobs": 2}, "n_jobs=2"),
+        ({"params": {"num_machines": 3}}, "number of workers"),
+        ({"params": {"nthread": 3}}, "threads"),
+        ({"params": {"objective": "lambdarank"}}, "surrogate names the loss"),
+    ],
+)
+def test_refused_parameters(client, parameters, message):
+    if parameters.get("booster"):
+        pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    with pytest.raises(ParameterError, match=message):
+        boosted(**parameters).fit(ONE, client=client)
+
+
+def test_refused_data(client):
+    with pytest.raises(ParameterError, match=r"client must be a distributed.Client: .*read_table"):
+        boosted().fit(ONE)
+    with pytest.raises(ParameterError, match="eval_set"):
+        boosted().fit(ONE, eval_set=DATA, client=client)
+    with pytest.raises(ParameterError, match="client"):
+        boosted().fit(*DATA[:2], qid=TOY.qid, client=client)
+    from dask import dataframe
+
+    table = pd.DataFrame({"a": [1, 2, 3], "b": pd.Categorical([1, 2, 1]), "y": [0, 1, 2], "q": [1, 1, 1]})
+    frame = dataframe.from_pandas(table, npartitions=1)
+    with pytest.raises(ParameterError, match="'b' of categories"):
+        boosted().fit(frame[["a", "b"]], frame["y"], qid=frame["q"], client=client)
+    model = boosted("dcg")
+    huge = TOY.y.astype(float)
+    huge[7] = 60.0
+    with pytest.raises(GradeError, match=r"part \d.*too large for the single precision"):
+        model.fit(scan_of(TOY.X, huge, TOY.qid, n_parts=3), client=client)
+    assert not hasattr(model, "n_features_in_")
+    with pytest.raises(LibraryError, match="max_bin"):
+        boosted(params={"max_bin": 1}).fit(TWO, client=client)
+
+
+# ---------------------------------------------------------------- workers
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(1, 4))
+def test_parts_are_dealt_evenly(sizes, n_workers):
+    places = dealt(np.array(sizes), [f"w{k}" for k in range(n_workers)])
+    rows = [
+        sum(size for size, own in zip(sizes, places, strict=True) if own == place) for place in set(places)
+    ]
+    assert len(places) == len(sizes)
+    assert max(rows) - min(rows) <= max(sizes)
+    assert min(rows) > 1 or sum(rows) == 1
+
+
+def test_a_worker_that_fails_does_not_leave_the_others_waiting(client, monkeypatch, together):
+    rounds = itertools.count()
+
+    def failing(*given):
+        if next(rounds) == 5:
+            raise MemoryError("of one worker alone")
+        return slopes(*given)
+
+    monkeypatch.setattr(module, "slopes", failing)
+    with pytest.raises(MemoryError, match="of one worker alone"):
+        boosted().fit(TWO, client=client)
+    monkeypatch.undo()
+    until = time.monotonic() + 10.0
+    while any(client.processing().values()):
+        assert time.monotonic() < until, "a worker is still waiting"
+        time.sleep(0.02)
+    again = boosted().fit(TWO, client=client)
+    assert again.booster_.model_to_string() == together.booster_.model_to_string()
+
+
+def test_a_worker_that_is_gone_is_an_error(client, monkeypatch):
+    monkeypatch.setattr(cluster_module, "LOOK", 0.05)
+    with pytest.raises(ClusterError, match=r"tcp://gone is gone.*\n.*call fit again"):
+        gathered(client, [client.submit(time.sleep, 0.3, pure=False)], ["tcp://gone"])
+
+
+def test_who_cannot_leave_a_fit_is_started_anew(monkeypatch):
+    """One that waits for a link to be made has none that could be cut."""
+    monkeypatch.setattr(attended, "GRACE", 0.05)
+    monkeypatch.setattr(attended, "SOON", 0.0)
+    looks, anew = itertools.count(), []
+    client = SimpleNamespace(
+        as_current=nullcontext,
+        cancel=lambda _: None,
+        scheduler_info=lambda **_: {"workers": {"a": {}, "b": {}}},
+        run=lambda *_, workers, **__: {place: place == "b" or next(looks) < 2 for place in workers},
+        restart_workers=lambda workers, **_: anew.extend(workers),
+    )
+    with pytest.raises(KeyboardInterrupt), attended.Attended(client, ["b", "a", "gone"]).fitting("fit"):
+        raise KeyboardInterrupt
+    assert anew == ["b"]
+
+
+def test_lost_links_are_an_error(client, monkeypatch):
+    """As LightGBM tells of them."""
+    from lightgbm.basic import LightGBMError
+
+    def lost(*_):
+        raise LightGBMError("Socket recv error, Connection reset by peer (code: 104)")
+
+    monkeypatch.setattr(module, "slopes", lost)
+    with pytest.raises(ClusterError, match="a worker was lost while trees were grown"):
+        boosted().fit(ONE, client=client)
+
+
+def test_links_are_cut_for_those_who_wait():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        ends, kept = (
+            socket.create_connection(server.getsockname()),
+            socket.create_connection(other.getsockname()),
+        )
+        with ends, kept, server.accept()[0] as near, other.accept()[0] as far:
+            heard = []
+
+            def wait():  # as LightGBM does: nothing received is no end to it
+                try:
+                    while True:
+                        heard.append(near.recv(1))
+                except OSError as error:
+                    heard.append(error)
+
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            assert attended.cut_links({server.getsockname()}) == 2
+            waiter.join(10.0)
+            assert isinstance(heard[-1], OSError)
+            far.sendall(b"x")
+            assert kept.recv(1) == b"x"
+    before = len([*Path("/dev/fd").iterdir()])
+    assert attended.cut_links({("127.0.0.1", 1)}) == 0
+    assert len([*Path("/dev/fd").iterdir()]) == before
+
+
+def test_progress_is_shown(client, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        boosted(verbose=1).fit(TWO, client=client)
+    shown = capsys.readouterr()
+    assert "softmax, lightgbm, 2 workers" in shown.err
+    assert "8 trees" in shown.err
+    assert "ports" not in shown.out
+
+
+def test_main_names():
+    """Else LightGBM's estimator would add its own default beside an alias."""
+    booster = ClusteredLightGBM()
+    assert [booster.main_name(name) for name in ("min_data", "reg_lambda", "seed")] == [
+        "min_data_in_leaf",
+        "lambda_l2",
+        "seed",
+    ]
+
+
+def test_a_metric_that_looks_at_all_grades_is_refused(client):
+    with pytest.raises(ParameterError, match="max_grade"):
+        boosted("err[max_grade=data]").fit(TWO, client=client)

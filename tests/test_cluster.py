@@ -1,0 +1,317 @@
+"""Fits on a Dask cluster: the same bits on any of them, whatever happens to the workers."""
+
+import logging
+import os
+import signal
+import threading
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import concordant as cc
+from concordant import LinearRanker, synthetic
+from concordant.exceptions import (
+    ClusterError,
+    FeaturesError,
+    GradeError,
+    LabelError,
+    NonFiniteError,
+    ParameterError,
+)
+from concordant.rankers.partitioned.linear import LinearPreparation
+from concordant.solvers.partitioned import cluster as module
+from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, connected, gathered
+from concordant.solvers.partitioned.held import HeldPart, done
+from concordant.solvers.partitioned.objective import Asked, slope
+from parted import moved, scan_of
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+pytestmark = pytest.mark.once
+
+TOY = synthetic.grades(n_queries=60, n_items=(1, 12), seed=3)
+SCAN = scan_of(TOY.X, TOY.y, TOY.qid, n_parts=12)
+WORKER = SimpleNamespace(address="tcp://a")
+NAMES = [f"x{k}" for k in range(10)]
+
+
+def arrays(*columns, n_parts=4):
+    """Give Dask arrays cut between queries."""
+    import dask.array as da
+
+    edges = np.flatnonzero(np.diff(TOY.qid)) + 1
+    cuts = np.r_[0, edges[:: len(edges) // n_parts + 1], len(TOY.qid)]
+    sizes = tuple(np.diff(np.unique(cuts)).tolist())
+    return [da.from_array(one, chunks=(sizes, *one.shape[1:])) for one in columns]
+
+
+def frame(n_partitions=3):
+    """Give a Dask frame cut anywhere."""
+    import dask.dataframe as dd
+
+    table = pd.DataFrame(TOY.X, columns=NAMES).assign(grade=TOY.y, query=TOY.qid)
+    return dd.from_pandas(table, npartitions=n_partitions)
+
+
+@pytest.fixture(scope="module")
+def streamed():
+    return LinearRanker().fit(SCAN)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return LinearRanker().fit(TOY.X, TOY.y, qid=TOY.qid)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "bundle"])
+def test_a_scan_has_the_bits_of_one_machine(client, solver):
+    here, there = (LinearRanker(solver=solver).fit(SCAN, client=one) for one in (None, client))
+    assert here.coef_.tolist() == there.coef_.tolist()
+    assert here.solution_.value == there.solution_.value
+    np.testing.assert_allclose(
+        there.coef_, LinearRanker(solver=solver).fit(TOY.X, TOY.y, qid=TOY.qid).coef_, rtol=0, atol=1e-8
+    )
+
+
+def test_arrays(client, plain):
+    X, y, qid = arrays(TOY.X, TOY.y, TOY.qid)
+    model = LinearRanker().fit(X, y, qid=qid, client=client)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0, atol=1e-8)
+    wide = LinearRanker().fit(X.rechunk((X.chunks[0], 3)), y, qid=qid)  # the current client
+    assert wide.coef_.tolist() == model.coef_.tolist()
+
+
+def test_weights_and_empty_partitions(client):
+    weight = np.random.default_rng(0).integers(3, size=61)[TOY.qid].astype(float)
+    rows = np.random.default_rng(1).integers(1, 4, size=len(TOY.y)).astype(float)
+    given = arrays(TOY.X, TOY.y, TOY.qid, weight, rows)
+    import dask.array as da
+
+    X, y, qid, per_query, per_row = (da.concatenate([one[:0], one]) for one in given)
+    there = LinearRanker().fit(X, y, qid=qid, query_weight=per_query, sample_weight=per_row, client=client)
+    here = LinearRanker().fit(TOY.X, TOY.y, qid=TOY.qid, query_weight=weight, sample_weight=rows)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-8)
+
+
+def test_frames_are_shuffled_first(client, plain):
+    cut = frame()
+    with pytest.raises(LabelError, match=r"query \d+ is cut: .* partition 0 and partition 1(.|\n)*shuffle"):
+        LinearRanker().fit(cut[NAMES], cut.grade, qid=cut["query"], client=client)
+    whole = cut.shuffle(on="query", shuffle_method="tasks")
+    model = LinearRanker().fit(whole[NAMES], whole.grade, qid=whole["query"], client=client)
+    assert model.feature_names_in_.tolist() == NAMES
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0, atol=1e-8)
+    found = cc.evaluate(model, whole[NAMES], whole.grade, qid=whole["query"], client=client)
+    assert float(found["ndcg@10"]) == pytest.approx(plain.score(TOY.X, TOY.y, qid=TOY.qid))
+
+
+def test_judging(client, streamed):
+    metrics = ["ndcg@10", "ap", "err", "pd"]
+    here, there = (cc.evaluate(streamed, SCAN, metrics=metrics, client=one) for one in (None, client))
+    assert dict(here) == dict(there)
+
+
+def test_what_collections_lack_is_told(client):
+    X, y, qid = arrays(TOY.X, TOY.y, TOY.qid)
+    for given, message in (
+        ((X, None, qid), "y is missing"),
+        ((X, y, None), "qid is missing"),
+        ((X, TOY.y, qid), "y is a ndarray"),
+        ((X, y.rechunk(-1), qid), "y has 1 partitions, X has"),
+        ((TOY.X, y, TOY.qid), "y is a Dask collection, and X is not"),
+    ):
+        with pytest.raises(LabelError, match=message):
+            LinearRanker().fit(given[0], given[1], qid=given[2], client=None if given[0] is TOY.X else client)
+    with pytest.raises(ParameterError, match="sgd"):
+        LinearRanker(solver="sgd").fit(SCAN, client=client)
+
+
+def test_what_cannot_be_read_as_collections_is_told(client):
+    import dask.dataframe as dd
+    from scipy import sparse
+
+    (X, y, qid), table = arrays(TOY.X, TOY.y, TOY.qid), frame()
+    cut = [[0, 30, 60, len(TOY.y) - 1], [0, 31, 60, len(TOY.y) - 1]]
+    left, right = (table.repartition(divisions=own, force=True) for own in cut)
+    twice = dd.from_pandas(pd.DataFrame(TOY.X[:, :2], columns=["a", "a"]), npartitions=1)
+    for given, error, message in (
+        ((X[:, 0], y, qid), FeaturesError, "neither a frame nor an array"),
+        ((table.x0, table.grade, table["query"]), FeaturesError, "it is a Series"),
+        ((X.map_blocks(sparse.csr_array), y, qid), FeaturesError, "sparse"),
+        ((X, dask.delayed(TOY.y), qid), LabelError, "y is a Delayed"),
+        ((twice, table.grade, table["query"]), LabelError, "two columns of X are called 'a'"),
+        ((table[NAMES], table[["grade", "x0"]], table["query"]), LabelError, "y has 2 columns"),
+        ((left[NAMES], right.grade, arrays(TOY.qid, n_parts=2)[0]), LabelError, "qid has . part.*X has 4"),
+    ):
+        with pytest.raises(error, match=message):
+            LinearRanker().fit(given[0], given[1], qid=given[2], client=client)
+
+
+def test_a_frame_of_one_column_is_that_column(client, plain):
+    whole = frame(1)
+    model = LinearRanker().fit(whole[NAMES], whole[["grade"]], qid=whole["query"], client=client)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0, atol=1e-8)
+
+
+def test_arrays_that_have_tasks_in_common_agree_on_them(client, plain, caplog, monkeypatch):
+    X, y, qid = arrays(TOY.X, TOY.y, TOY.qid)
+    chosen = X[:, 0] < np.inf  # whose chunks are of unknown length, and which all three are made of
+    monkeypatch.setattr(logging.getLogger("distributed.scheduler"), "handlers", [caplog.handler])
+    model = LinearRanker().fit(X[chosen], y[chosen], qid=qid[chosen], client=client)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0, atol=1e-8)
+    assert "run_spec" not in caplog.text
+
+
+def test_bad_rows_of_a_partition_are_named(client):
+    y = TOY.y.copy()
+    y[-1] = -3.0
+    X, grades, qid = arrays(TOY.X, y, TOY.qid)
+    last = len(X.chunks[0]) - 1
+    row = X.chunks[0][-1] - 1
+    with pytest.raises(GradeError, match=f"partition {last}: grade -3 at row {row}"):
+        LinearRanker().fit(X, grades, qid=qid, client=client)
+    spoilt = TOY.X.copy()
+    spoilt[2, 4] = np.nan
+    X, grades, qid = arrays(spoilt, TOY.y, TOY.qid)
+    with pytest.raises(NonFiniteError, match="partition 0: X is nan at row 2, column 4"):
+        LinearRanker().fit(X, grades, qid=qid, client=client)
+
+
+def test_a_checkpoint_goes_on_elsewhere(client, tmp_path):
+    """Begun by one process, continued by a cluster, with the bits of neither interrupted."""
+    whole = LinearRanker(tol=1e-10).fit(SCAN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        LinearRanker(tol=1e-10, max_iter=2, checkpoint=tmp_path).fit(SCAN)
+    model = LinearRanker(tol=1e-10, checkpoint=tmp_path).fit(SCAN, client=client)
+    assert model.coef_.tolist() == whole.coef_.tolist()
+
+
+def test_sums_are_added_by_eights(client):
+    seen = []
+
+    class Spied(ClusterParts):
+        def submitted(self, function, *given, **how):
+            seen.append((function.__name__, len(given)))
+            return super().submitted(function, *given, **how)
+
+    parts = Spied(client, SCAN.parts, keep, [None] * len(SCAN.parts))
+    seen.clear()
+    assert parts.total(count, 1).tolist() == [len(TOY.y)]
+    n = len(SCAN.parts)
+    assert seen == [("done", 3)] * n + [("added", 8), ("added", n - 8), ("added", 2)]
+
+
+def keep(_, rows, __):
+    return rows
+
+
+def count(rows, one):
+    return np.array([one * len(rows.y)])
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_part_that_is_moved_has_the_same_bits(given):
+    """To another worker, by Dask's own decision: its arrays then lie elsewhere, and cannot be written to."""
+    recipe = cc.metric("ndcg"), cc.surrogates.Softmax(), None, None, False
+    preparation, part = LinearPreparation(*recipe), SCAN.parts[0]
+    n = len(part.piece[0])
+    asked = Asked(np.arange(n), np.full(n, 1 / n), np.arange(2), np.ones(2, dtype=np.int64))
+    held = HeldPart(preparation, part, part.read() if given else None, asked)
+    w = np.random.default_rng(0).normal(size=10)
+    here, there = done(slope, held, w), done(slope, moved(moved(held)), moved(w))
+    assert here.tolist() == there.tolist()
+    assert not moved(w).flags.aligned
+    with pytest.raises(Exception, match="readonly"):  # the check can fail: as it is, a part cannot be moved
+        slope(moved(held.value), w)
+
+
+# What clusters do
+
+
+def test_a_scheduler_that_does_not_answer_is_named():
+    with pytest.raises(ClusterError, match=r"no scheduler answers at 'tcp://127.0.0.1:9'"):
+        connected("tcp://127.0.0.1:9", timeout=0.3)
+    with pytest.raises(ClusterError, match="no scheduler answers at 'nonsense://x'"):
+        connected("nonsense://x", timeout=0.3)
+
+
+def test_clients_that_cannot_be_used(client, monkeypatch):
+    for bad in ("tcp://127.0.0.1:8786", object()):
+        with pytest.raises(ParameterError, match="client"):
+            checked_client(bad)
+    monkeypatch.setattr(module, "version", lambda: "0.0.0")
+    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a": "9.9"})
+    with pytest.raises(ClusterError, match=r"this process has 0\.0\.0") as caught:
+        checked_client(client)
+    assert "worker tcp://a has concordant 9.9" in str(caught.value)
+    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a": ModuleNotFoundError("concordant")})
+    with pytest.raises(ClusterError, match="no concordant"):
+        checked_client(client)
+
+
+def test_no_client(monkeypatch):
+    def none():
+        raise ValueError("No client found")
+
+    monkeypatch.setattr(distributed, "default_client", none)
+    X, y, qid = arrays(TOY.X, TOY.y, TOY.qid)
+    with pytest.raises(ClusterError, match="there is none"):
+        LinearRanker().fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (lambda: distributed.scheduler.KilledWorker("task", WORKER, 3), "every worker that held a part died"),
+        (
+            lambda: distributed.client.FutureCancelledError("k", "connection-lost"),
+            "scheduler is gone",
+        ),
+        (lambda: distributed.comm.CommClosedError("closed"), "scheduler is gone"),
+        (distributed.TimeoutError, "has no worker"),
+    ],
+)
+def test_what_dask_says_is_named(raised, message):
+    with pytest.raises(ClusterError, match=message), module.naming_faults():
+        raise raised()
+    with pytest.raises(ZeroDivisionError), module.naming_faults():
+        raise ZeroDivisionError
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch):
+    monkeypatch.setattr(module, "LOOK", 0.05)
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lonely = distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0")
+    with lonely, distributed.Client(lonely, set_as_default=False) as own:
+        with pytest.raises(ClusterError, match="no worker is left"):
+            gathered(own, [own.submit(sum, [1, 2])])
+        with pytest.raises(ClusterError, match="has no worker"):
+            checked_client(own)
+
+
+def test_a_killed_worker_is_survived(streamed):
+    """Two processes, one of which is killed while gradients are summed; its parts are read by the other."""
+    begun, killed = threading.Event(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        real = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        )
+    with real, distributed.Client(real, set_as_default=False) as own:
+        victims = [worker.process.pid for worker in real.workers.values()]
+
+        def callback(step):
+            if not begun.is_set():
+                begun.set()
+                os.kill(victims[0], signal.SIGKILL)
+                killed.append(step.iteration)
+
+        model = LinearRanker(callback=callback).fit(SCAN, client=own)
+    assert killed == [1]
+    assert model.coef_.tolist() == streamed.coef_.tolist()
