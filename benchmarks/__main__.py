@@ -8,9 +8,9 @@ from pathlib import Path
 from benchmarks import page, tables
 
 SUITES = (  # modules of this package; each is imported when it is run: together they load every peer
-    "boosting", "certificates", "choice", "comparer", "decoders", "device", "kill_resume", "limits",
-    "maxmargin", "metrics", "neural", "ratings", "reading", "robustness", "significance", "startup",
-    "surrogates", "torch_losses", "training", "tree_choice",
+    "boosting", "certificates", "choice", "comparer", "decoders", "device", "kill_resume", "kill_workers",
+    "limits", "maxmargin", "metrics", "neural", "out_of_core", "ratings", "reading", "robustness", "scaling",
+    "significance", "startup", "surrogates", "torch_losses", "training", "tree_choice",
 )  # fmt: skip
 HERE = Path(__file__).parent
 
