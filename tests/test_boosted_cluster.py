@@ -328,6 +328,51 @@ def test_a_worker_that_fails_does_not_leave_the_others_waiting(client, monkeypat
     assert again.booster_.model_to_string() == together.booster_.model_to_string()
 
 
+def test_a_failed_fit_leaves_no_links_behind(client):
+    """Workers keep their threads, and LightGBM its links in them: one that fits alone must not use them."""
+    for _ in range(3):
+        with pytest.raises(LibraryError, match="max_bin"):
+            boosted(params={"max_bin": 1}).fit(TWO, client=client)
+        assert boosted().fit(ONE, client=client).n_estimators_ == SMALL["n_estimators"]
+
+
+def test_what_failed_is_not_collected_amid_another_fit():
+    found = []
+
+    class Booster:
+        def __del__(self):
+            found.append(threading.get_ident())
+
+    def fail():
+        booster = Booster()
+        raise RuntimeError(type(booster).__name__)
+
+    with pytest.raises(RuntimeError) as kept:
+        module.unlinked(fail)
+    assert found == [threading.get_ident()], kept
+    with pytest.raises(RuntimeError) as kept:
+        fail()
+    assert len(found) == 1, kept  # the check can fail
+
+
+@pytest.mark.parametrize("waits", [(0.0, 0.3), (0.3, 0.0)])
+def test_the_cause_is_told_and_not_its_echo(client, waits):
+    """Whichever comes in first."""
+
+    def fail(seconds, error):
+        time.sleep(seconds)
+        raise error
+
+    def gathered_after(*errors):
+        tasks = [client.submit(fail, *one, pure=False) for one in zip(waits, errors, strict=True)]
+        return attended.Attended(client, [], module.unlinked, module.is_broken_link).gather(tasks)
+
+    with pytest.raises(MemoryError):
+        gathered_after(OSError("Socket recv error"), MemoryError())
+    with pytest.raises(OSError, match="recv"):
+        gathered_after(OSError("Socket recv error"), OSError("Socket send error"))
+
+
 def test_a_worker_that_is_gone_is_an_error(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "LOOK", 0.05)
     with pytest.raises(ClusterError, match=r"tcp://gone is gone.*\n.*call fit again"):
@@ -346,7 +391,8 @@ def test_who_cannot_leave_a_fit_is_started_anew(monkeypatch):
         run=lambda *_, workers, **__: {place: place == "b" or next(looks) < 2 for place in workers},
         restart_workers=lambda workers, **_: anew.extend(workers),
     )
-    with pytest.raises(KeyboardInterrupt), attended.Attended(client, ["b", "a", "gone"]).fitting("fit"):
+    who = attended.Attended(client, ["b", "a", "gone"], module.unlinked, module.is_broken_link)
+    with pytest.raises(KeyboardInterrupt), who.fitting("fit"):
         raise KeyboardInterrupt
     assert anew == ["b"]
 

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -157,7 +158,7 @@ class ClusteredLightGBM(LightGBM):
     def grown(self, trees: Trees, lesson: PartedLesson, told: tuple[Callable[[Round], object], ...]) -> Any:
         """Through `lightgbm.dask`; None: it finds no feature that it could split by."""
         library, fit = self.library(), f"concordant-{uuid4()}"
-        client = Attended(lesson.parts.client, lesson.places)
+        client = Attended(lesson.parts.client, lesson.places, unlinked, is_broken_link)
         callback = Told(fit, self.draws(trees), lesson.places[0] if told else None)
         ranker = self.ranker(trees, lesson, client)
         names = list(trees.names) or "auto"
@@ -167,7 +168,7 @@ class ClusteredLightGBM(LightGBM):
             except library.basic.LightGBMError as error:
                 if "num_features" in str(error):  # none has two bins
                     return None
-                if str(error).startswith("Socket"):
+                if is_broken_link(error):
                     problem = f"a worker was lost while trees were grown (LightGBM: {error})"
                     raise ClusterError(problem, AGAIN) from error
                 raise
@@ -189,6 +190,34 @@ class ClusteredLightGBM(LightGBM):
         known = self.names_of(name)
         table = self.library().basic._ConfigAliases.aliases  # noqa: SLF001  nothing public lists them
         return next((main for main in known if main in table and name in {main, *table[main]}), name)
+
+
+def unlinked(task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Do a task of LightGBM's in a thread without links, and leave none.
+
+    LightGBM has the links of a thread's last fit. Where that failed they stay, and a fit of one machine alone
+    would speak through them; a booster that failed lets go of those of whichever thread it is collected in.
+    """
+    free_links()
+    try:
+        return task(*given, **named)
+    except BaseException as error:
+        clear_frames(error.__traceback__)  # in which the booster is: not later, amid another fit
+        raise
+    finally:
+        free_links()
+
+
+def free_links() -> None:
+    """Make LightGBM let go of this thread's links, if it has any."""
+    from lightgbm import basic
+
+    basic._safe_call(basic._LIB.LGBM_NetworkFree())  # noqa: SLF001  a booster could, and a failed fit has none
+
+
+def is_broken_link(error: BaseException) -> bool:
+    """Whether LightGBM says that another worker cannot be reached."""
+    return str(error).startswith("Socket")
 
 
 def rows_of(lesson: PartedLesson) -> dict[str, Any]:

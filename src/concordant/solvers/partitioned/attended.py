@@ -16,6 +16,7 @@ from concordant.solvers.partitioned.cluster import addresses, library, naming_fa
 __all__ = ["Attended", "announced", "heard", "is_abandoned", "own_threads"]
 
 GRACE, SOON = 10.0, 0.1  # seconds until who does not leave a fit is started anew; and between two looks
+MOMENT = 2.0  # seconds within which errors of one failure come in
 ABANDONED: set[str] = set()  # fits that this worker is to leave
 
 
@@ -30,10 +31,21 @@ class Attended:
         What does the work.
     places
         Address of the worker that has each part.
+    around
+        `around(task, *given, **named)` does a task of the library's, on a worker.
+    is_echo
+        Whether an error may say no more than that another worker failed.
     """
 
-    def __init__(self, client: Any, places: Sequence[str]) -> None:
+    def __init__(
+        self,
+        client: Any,
+        places: Sequence[str],
+        around: Callable[..., Any],
+        is_echo: Callable[[BaseException], bool],
+    ) -> None:
         self.client, self.places, self.needed = client, places, frozenset(places)
+        self.around, self.is_echo = around, is_echo
         self.tasks: list[Any] = []
         self.machines = ""  # ends of the links between the workers: "host:port,host:port"
 
@@ -58,7 +70,7 @@ class Attended:
     def submit(self, *given: Any, **named: Any) -> Any:
         """Begin a task, and remember it."""
         self.machines = named.get("machines", self.machines)
-        self.tasks.append(self.client.submit(*given, **named))
+        self.tasks.append(self.client.submit(self.around, *given, **named))
         return self.tasks[-1]
 
     def gather(self, futures: Any) -> Any:
@@ -66,10 +78,20 @@ class Attended:
         pending = list(futures.values()) if isinstance(futures, dict) else list(futures)
         while pending:
             waited(self.client, pending, self.needed, "FIRST_COMPLETED")
-            if failed := [one for one in pending if one.status not in ("pending", "finished")]:
-                return self.client.gather(failed)
+            if any(one.status not in ("pending", "finished") for one in pending):
+                return self.client.gather([self.cause(pending)])
             pending = [one for one in pending if one.status == "pending"]
         return self.client.gather(futures)
+
+    def cause(self, tasks: Sequence[Any]) -> Any:
+        """Give the task whose failure made others fail; their errors may be here first, so wait a moment."""
+        until = time.monotonic() + MOMENT
+        while True:
+            failed = [one for one in tasks if one.status not in ("pending", "finished")]
+            causes = [one for one in failed if one.status != "error" or not self.is_echo(one.exception())]
+            if causes or len(failed) == len(tasks) or time.monotonic() > until:
+                return (causes or failed)[0]
+            time.sleep(SOON)
 
     @contextmanager
     def fitting(self, fit: str) -> Iterator[None]:
