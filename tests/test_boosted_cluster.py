@@ -1,6 +1,8 @@
 """BoostedRanker on a Dask cluster: the loss of one machine, by LightGBM's own way of sharing the work."""
 
 import itertools
+import os
+import signal
 import socket
 import threading
 import time
@@ -17,7 +19,15 @@ from hypothesis import strategies as st
 
 import concordant as cc
 from concordant import BoostedRanker, Queries, synthetic
-from concordant.exceptions import ClusterError, GradeError, LibraryError, ParameterError
+from concordant.exceptions import (
+    ClusterError,
+    GradeError,
+    GuaranteeWarning,
+    LibraryError,
+    ParameterError,
+    WorkerLostError,
+)
+from concordant.rankers import boosted as boosted_module
 from concordant.rankers.boosters import lightgbm_cluster as module
 from concordant.rankers.boosters.lesson import Lesson
 from concordant.rankers.boosters.lightgbm_cluster import ClusteredLightGBM, Slope, dealt
@@ -28,6 +38,7 @@ from concordant.rankers.partitioned.source import source_of
 from concordant.solvers.partitioned import attended
 from concordant.solvers.partitioned import cluster as cluster_module
 from concordant.solvers.partitioned.cluster import addresses, gathered
+from concordant.solvers.partitioned.local import local_cluster
 from parted import scan_of
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed")
@@ -397,16 +408,72 @@ def test_who_cannot_leave_a_fit_is_started_anew(monkeypatch):
     assert anew == ["b"]
 
 
-def test_lost_links_are_an_error(client, monkeypatch):
-    """As LightGBM tells of them."""
+def losing(times):
+    """Give slopes that fail as LightGBM does where a worker is lost, in the first so many fits."""
     from lightgbm.basic import LightGBMError
 
-    def lost(*_):
-        raise LightGBMError("Socket recv error, Connection reset by peer (code: 104)")
+    fits = itertools.count()
 
-    monkeypatch.setattr(module, "slopes", lost)
-    with pytest.raises(ClusterError, match="a worker was lost while trees were grown"):
-        boosted().fit(ONE, client=client)
+    def lost(*given):
+        if next(fits) < times:
+            raise LightGBMError("Socket recv error, Connection reset by peer (code: 104)")
+        return slopes(*given)
+
+    return lost
+
+
+def test_trees_are_grown_again_where_a_worker_is_lost(client, monkeypatch):
+    here = boosted("err", "squared")  # which is not consistent, as is said once
+    with pytest.warns(GuaranteeWarning):
+        wanted = here.fit(ONE, client=client).booster_.model_to_string()
+    monkeypatch.setattr(module, "slopes", losing(2))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = boosted("err", "squared").fit(ONE, client=client)
+    assert found.booster_.model_to_string() == wanted
+    kinds = [one.category for one in said]
+    assert (kinds.count(UserWarning), kinds.count(GuaranteeWarning)) == (2, 1)
+    assert {one.filename for one in said} == {__file__}
+    assert "grown again, by 2 workers; there were 2" in str(said[-1].message)
+
+
+@pytest.mark.filterwarnings("ignore:a worker was lost")
+def test_a_cluster_that_loses_workers_again_and_again_is_given_up(client, monkeypatch):
+    model = boosted()
+    monkeypatch.setattr(module, "slopes", losing(100))
+    with pytest.raises(WorkerLostError, match="a worker was lost while trees were grown"):
+        model.fit(ONE, client=client)
+    assert not hasattr(model, "booster_")
+
+
+def test_a_killed_worker_is_survived(monkeypatch):
+    """Two processes, one of which is killed amid the growing; its nanny starts another."""
+    model = boosted(n_estimators=200)
+    with local_cluster(2) as own:
+        wanted = model.fit(TWO, client=own).booster_.model_to_string()
+        victims = [min(own.run(os.getpid).values())]
+
+        def kill(seen):
+            if seen.n_trees >= 5 and victims:
+                os.kill(victims.pop(), signal.SIGKILL)
+
+        monkeypatch.setattr(boosted_module, "followed", lambda *_: nullcontext((kill,)))
+        with pytest.warns(UserWarning, match="grown again, by 2 workers; there were 2"):
+            found = model.fit(TWO, client=own).booster_.model_to_string()
+    assert not victims
+    assert found == wanted
+
+
+def test_what_is_lost_before_it_is_fetched_is_missed(monkeypatch):
+    """A task may be done, its worker die, and nobody else be allowed to do it again."""
+    monkeypatch.setattr(cluster_module, "LOOK", 0.2)
+    with local_cluster(2) as own:
+        place = addresses(own)[0]
+        task = own.submit(bytes, 10, workers=[place], pure=False)
+        cluster_module.waited(own, [task], [place])
+        os.kill(own.run(os.getpid, workers=[place])[place], signal.SIGKILL)
+        with pytest.raises(WorkerLostError, match="gone"):
+            gathered(own, [task], [place])
 
 
 def test_links_are_cut_for_those_who_wait():

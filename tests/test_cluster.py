@@ -251,6 +251,8 @@ def test_clients_that_cannot_be_used(client, monkeypatch):
     monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a": ModuleNotFoundError("concordant")})
     with pytest.raises(ClusterError, match="no concordant"):
         checked_client(client)
+    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://a": OSError("it died"), "tcp://b": "0.0.0"})
+    assert checked_client(client) is client
 
 
 def test_no_client(monkeypatch):

@@ -295,6 +295,13 @@ class ClusterError(ConcordantError):
         super().__init__(f"{problem}.\nHint: {hint}")
 
 
+class WorkerLostError(ClusterError):
+    """A worker of a cluster is gone, and what was done together with it cannot go on without it."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, "call fit again: the parts are then shared out to the workers there are.")
+
+
 class ModelFileError(ConcordantError):
     """A file holds no model that can be used, or a model cannot be written to one.
 

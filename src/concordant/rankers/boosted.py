@@ -20,7 +20,7 @@ from concordant.rankers.boosters.watch import Watch, followed, interruptible
 from concordant.rankers.folds import Rows
 from concordant.rankers.held_out import Evaluate, evaluation, given_rows
 from concordant.rankers.linear import SEEDED, check_seed
-from concordant.rankers.partitioned.boosted import PartedLesson, sizes_of
+from concordant.rankers.partitioned.boosted import PartedLesson, sizes_of, surviving
 from concordant.rankers.partitioned.linear import refuse_joint
 from concordant.rankers.partitioned.source import Source, source_of, validate_names
 from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
@@ -29,6 +29,9 @@ from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike
 
 __all__ = ["BoostedRanker"]
+
+Grown = tuple[Trees, PartedLesson, Watch, Any, tuple[float, float]]
+"""Trees to be, what they are grown on, what was seen meanwhile, the model, and the loss before and after."""
 
 
 class BoostedRanker(TreeModel):
@@ -271,7 +274,8 @@ class BoostedRanker(TreeModel):
             if self.early_stopping is not None and watch.best < booster.n_trees(model):
                 model = start if watch.best == watch.done else booster.cut(model, watch.best)
                 watch.trained = None
-            return self.adopt(booster, trees, lesson, watch, model)
+            ends = lesson.ends(booster, trees, watch, model)
+            return self.adopt(booster, trees, lesson, watch, model, ends)
 
     def checked_parameters(self) -> tuple[Plan, Booster]:
         """Refuse parameters out of range, before any work; what trees are grown for, and by whom."""
@@ -330,18 +334,24 @@ class BoostedRanker(TreeModel):
         train, held = halves(rows, float(self.validation_fraction), self.random_state)
         return held, Lesson.of(plan, train, held.X), evaluation(plan.metric, held, "the queries held out")
 
-    def grown_there(self, plan: Plan, source: Source) -> tuple[Trees, PartedLesson, Watch, Any]:
+    def grown_there(self, plan: Plan, source: Source) -> Grown:
         """Grow the trees on a cluster; what is held there is let go with the lesson."""
         refuse_joint(plan.metric)
         validate_names(self, source)
         self.encoding_ = Encoding({})
+        return surviving(source.client, lambda again: self.grown_by_all(plan, source, again=again))
+
+    def grown_by_all(self, plan: Plan, source: Source, *, again: bool) -> Grown:
+        """Grow the trees on all workers there are, and measure them there."""
         trees, booster = self.planned_trees(), ClusteredLightGBM()
         places = dealt(sizes_of(source.index), addresses(source.client))
         lesson = PartedLesson.of(plan, source, places)
-        lesson.claim.warn(stacklevel=4)
+        if not again:
+            lesson.claim.warn(stacklevel=7)
         watch, title = Watch(), f"{plan.surrogate.name}, {booster.name}, {len(set(places))} workers"
         with followed(title, trees.n_estimators, self.verbose) as told:
-            return trees, lesson, watch, booster.raised(trees, lesson, watch, told)
+            model = booster.raised(trees, lesson, watch, told)
+        return trees, lesson, watch, model, lesson.ends(booster, trees, watch, model)
 
     def place(self, plan: Plan, trees: Trees, data: Data, held: Rows | None, start: Any) -> Checkpoint | None:
         """Give where the fit is written down, if it is to be."""

@@ -64,14 +64,21 @@ class TreeModel(Ranker):
         validate_data(self, X, reset=reset, skip_check_array=True)
         return self.encoding_.numbers(X)
 
-    def adopt(self, booster: Booster, trees: Trees, lesson: Taught, watch: Watch, model: Any) -> Self:
+    def adopt(
+        self,
+        booster: Booster,
+        trees: Trees,
+        lesson: Taught,
+        watch: Watch,
+        model: Any,
+        ends: tuple[float, float],
+    ) -> Self:
         """Take the trees over; say where they fall short. Called by `fit`, whose caller is warned."""
         self.booster_, self.trees_ = model, trees
         self.n_estimators_, self.best_iteration_ = booster.n_trees(model), watch.best
         self.history_, self.stopped_by_ = np.array(watch.history), watch.stopped_by
         self.surrogate_, self.basis_ = lesson.surrogate, lesson.claim.condition
         self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
-        ends = lesson.ends(booster, trees, watch, model)
         descent = Descent(*ends, self.n_estimators_, "trees", watch.stopped_by)
         self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
         rose = self.n_informative_ and not descent.value <= descent.first * (1.0 + ROUNDING)

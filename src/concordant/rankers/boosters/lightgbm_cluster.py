@@ -20,13 +20,13 @@ from uuid import uuid4
 import numpy as np
 
 from concordant._segments import kernel_threads
-from concordant.exceptions import ClusterError, ParameterError
+from concordant.exceptions import ParameterError, WorkerLostError
 from concordant.rankers.boosters.booster import Trees
 from concordant.rankers.boosters.lightgbm import LightGBM
 from concordant.rankers.boosters.plan import Slopes, slopes
 from concordant.rankers.boosters.watch import Round, Watch
 from concordant.solvers.partitioned.attended import Attended, announced, heard, is_abandoned, own_threads
-from concordant.solvers.partitioned.cluster import AGAIN, array_of, is_collection
+from concordant.solvers.partitioned.cluster import array_of, is_collection
 from concordant.supervision.scans.scan import Scan
 from concordant.surrogates import Loss, Surrogate
 from concordant.types import FloatArray, IntArray
@@ -170,7 +170,7 @@ class ClusteredLightGBM(LightGBM):
                     return None
                 if is_broken_link(error):
                     problem = f"a worker was lost while trees were grown (LightGBM: {error})"
-                    raise ClusterError(problem, AGAIN) from error
+                    raise WorkerLostError(problem) from error
                 raise
         text = ranker.booster_.model_to_string(num_iteration=-1)
         return self.read(PLACE.sub(lambda found: f"[{found[1]}: {NOWHERE[found[1]]}]", text).encode())

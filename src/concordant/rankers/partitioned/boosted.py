@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from concordant._segments import segment_sum
+from concordant.exceptions import WorkerLostError
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import TINY, Trees
 from concordant.rankers.boosters.lesson import Taught, mean_weight, summed_weights
@@ -19,7 +21,7 @@ from concordant.rankers.optimality import Sample
 from concordant.rankers.partitioned.linear import shares_of
 from concordant.rankers.partitioned.source import Source
 from concordant.rankers.training import n_informative
-from concordant.solvers.partitioned.cluster import ClusterParts
+from concordant.solvers.partitioned.cluster import ClusterParts, addresses, returned
 from concordant.solvers.partitioned.tree import tree_sum
 from concordant.supervision.queries import naming_query
 from concordant.supervision.scans.index import Index
@@ -27,7 +29,12 @@ from concordant.supervision.scans.scan import Part, PartRows, locating
 from concordant.surrogates import Loss
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["PartedLesson", "TreePart", "sizes_of"]
+__all__ = ["PartedLesson", "TreePart", "sizes_of", "surviving"]
+
+Found = TypeVar("Found")
+
+LOSSES = 3  # of workers, in one fit
+RETURN = 30.0  # seconds that a lost worker may take to be started anew
 
 
 @dataclass(frozen=True)
@@ -212,6 +219,29 @@ class PartedLesson(Taught):
         del watch
         contents = self.parts.shared(booster.written(model))
         return self.at_rest, float(self.parts.total(loss_sum, trees, contents)[0]) / self.n_counted
+
+
+def surviving(client: Any, grow: Callable[[bool], Found]) -> Found:
+    """Grow trees, and all of them again where a worker is lost: LightGBM cannot go on with others.
+
+    As many workers give the same trees, whichever they are; so lost ones are waited for, a while.
+
+    Parameters
+    ----------
+    client
+        Of the cluster.
+    grow
+        `grow(again)` gives them, by the workers that are there; it is told whether it was called before.
+    """
+    n_workers = len(addresses(client))
+    for turn in range(LOSSES):
+        try:
+            return grow(turn > 0)
+        except WorkerLostError as error:
+            there, problem = returned(client, n_workers, RETURN), str(error).splitlines()[0]
+            said = f"{problem} All trees are grown again, by {there} workers; there were {n_workers}."
+            warnings.warn(said, UserWarning, stacklevel=4)
+    return grow(True)
 
 
 def sizes_of(index: Index) -> IntArray:

@@ -9,9 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
-from concordant.solvers.partitioned.cluster import addresses, library, naming_faults, refuse_loss, waited
+from concordant.exceptions import ClusterError
+from concordant.solvers.partitioned import cluster
+from concordant.solvers.partitioned.cluster import (
+    addresses,
+    gathered,
+    library,
+    naming_faults,
+    refuse_loss,
+    waited,
+)
 
 __all__ = ["Attended", "announced", "heard", "is_abandoned", "own_threads"]
 
@@ -46,7 +56,9 @@ class Attended:
     ) -> None:
         self.client, self.places, self.needed = client, places, frozenset(places)
         self.around, self.is_echo = around, is_echo
+        self.parts: list[Any] = []
         self.tasks: list[Any] = []
+        self.lost: frozenset[str] = frozenset()
         self.machines = ""  # ends of the links between the workers: "host:port,host:port"
 
     def __getattr__(self, name: str) -> Any:
@@ -55,12 +67,12 @@ class Attended:
     def compute(self, parts: Sequence[Any]) -> list[Any]:
         """Begin with each part at its place, and wait for them."""
         pairs = zip(parts, self.places, strict=True)
-        futures = [self.client.compute(part, workers=[place]) for part, place in pairs]
-        waited(self.client, futures, self.needed)
-        for future in futures:
+        self.parts = [self.client.compute(part, workers=[place]) for part, place in pairs]
+        waited(self.client, self.parts, self.needed)
+        for future in self.parts:
             if future.status == "error":
                 future.result()
-        return futures
+        return self.parts
 
     def who_has(self, futures: Sequence[Any]) -> dict[Any, list[str]]:
         """Give the place of each part, in their order."""
@@ -81,7 +93,7 @@ class Attended:
             if any(one.status not in ("pending", "finished") for one in pending):
                 return self.client.gather([self.cause(pending)])
             pending = [one for one in pending if one.status == "pending"]
-        return self.client.gather(futures)
+        return gathered(self.client, futures, self.needed)
 
     def cause(self, tasks: Sequence[Any]) -> Any:
         """Give the task whose failure made others fail; their errors may be here first, so wait a moment."""
@@ -96,13 +108,29 @@ class Attended:
     @contextmanager
     def fitting(self, fit: str) -> Iterator[None]:
         """Where a fit of this name fails, or is interrupted, make the workers leave it."""
+        over = Event()
+        attending = Thread(target=self.attend, args=(over,), name="concordant-attend", daemon=True)
+        attending.start()
         try:
             with naming_faults(), self.client.as_current():
                 yield
-        except BaseException:
+        except BaseException as error:
             with suppress(Exception):  # the first error is the one to tell
                 self.leave(fit)
+            if self.lost and isinstance(error, ClusterError):  # which says that tasks were cancelled
+                refuse_loss(self.lost, ())
             raise
+        finally:
+            over.set()
+            attending.join()
+
+    def attend(self, over: Event) -> None:
+        """Cancel everything where a worker is lost: the library may wait by itself, and then for ever."""
+        while not (self.lost or over.wait(cluster.LOOK)):
+            with suppress(Exception):  # of a cluster that is gone: others tell
+                self.lost = self.needed - set(addresses(self.client))
+                if self.lost:
+                    self.client.cancel([*self.parts, *self.tasks], force=True)
 
     def leave(self, fit: str) -> None:
         """Make the workers leave a fit; who cannot, since he waits for a link to be made, is started anew."""

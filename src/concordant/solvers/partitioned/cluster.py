@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
+from functools import partial
 from itertools import count
 from typing import Any, Self
 
-from concordant.exceptions import ClusterError, ConcordantError, MissingExtraError, ParameterError
+from concordant.exceptions import (
+    ClusterError,
+    ConcordantError,
+    MissingExtraError,
+    ParameterError,
+    WorkerLostError,
+)
 from concordant.solvers.partitioned.held import done, prepared
 from concordant.solvers.partitioned.parts import Job, Prepare
 from concordant.solvers.partitioned.tree import FAN, Merge, Tree, added
@@ -17,7 +24,6 @@ from concordant.supervision.scans.scan import Part
 from concordant.types import FloatArray
 
 __all__ = [
-    "AGAIN",
     "ClusterParts",
     "addresses",
     "array_of",
@@ -30,13 +36,13 @@ __all__ = [
     "naming_faults",
     "partitions",
     "refuse_loss",
+    "returned",
     "waited",
 ]
 
 ALL = slice(None)
 TURNS = 4  # parts for each thread between two writings, so that few wait for the slowest
 LOOK, PATIENCE = 5.0, 60.0  # seconds between looks at the workers, and without any before it is given up
-AGAIN = "call fit again: the parts are then shared out to the workers that are there."
 CHECKPOINT = "with checkpoint=FOLDER the same fit goes on where it was, on any cluster."
 
 
@@ -92,7 +98,7 @@ def refuse_strange(client: Any) -> None:
     with naming_faults():
         found = client.run(version, on_error="return")
     for address, seen in found.items():
-        if seen != own:
+        if seen != own and not isinstance(seen, OSError):  # such a worker has just died
             said = f"concordant {seen}" if isinstance(seen, str) else f"no concordant ({seen})"
             problem = f"worker {address} has {said}, and this process has {own}"
             raise ClusterError(problem, "install the same version on every machine.")
@@ -125,18 +131,23 @@ def naming_faults() -> Iterator[None]:
         raise ClusterError("the cluster has no worker", "start workers: `dask worker ADDRESS`.") from error
 
 
-def gathered(client: Any, futures: Sequence[Any], needed: Collection[str] = ()) -> list[Any]:
-    """Wait for futures; what they are, in order. Where no worker is left, one is waited for a while.
+def gathered(client: Any, futures: Any, needed: Collection[str] = ()) -> Any:
+    """Wait for futures, a list or a dict; what they are. Where no worker is left, one is waited for a while.
 
     Workers at the addresses `needed` are not: without one of them it is given up.
     """
+    tasks, seconds = list(futures.values() if isinstance(futures, dict) else futures), LOOK
     with naming_faults():
-        waited(client, futures, needed)
-        for future in futures:  # of several faults the first part's, whichever was found first
-            if future.status == "error":
-                future.result()
-        found: list[Any] = client.gather(list(futures))
-    return found
+        while True:
+            waited(client, tasks, needed)
+            for future in tasks:  # of several faults the first part's, whichever was found first
+                if future.status == "error":
+                    future.result()
+            fetched = partial(client.gather, futures, asynchronous=True)
+            try:
+                return client.sync(fetched, callback_timeout=seconds)
+            except library().TimeoutError:  # its worker may have died since: then it is not done any more
+                seconds *= 2.0
 
 
 def waited(
@@ -165,10 +176,17 @@ def addresses(client: Any) -> list[str]:
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
+def returned(client: Any, number: int, patience: float) -> int:
+    """Wait until there are so many workers again, for a while; how many there are."""
+    with suppress(library().TimeoutError):
+        client.wait_for_workers(number, timeout=patience)
+    return len(addresses(client))
+
+
 def refuse_loss(needed: Collection[str], workers: Collection[str]) -> None:
     """Refuse to go on where a worker is gone that is needed."""
     if lost := sorted(set(needed) - set(workers)):
-        raise ClusterError(f"worker {lost[0]} is gone, and the fit cannot go on without it", AGAIN)
+        raise WorkerLostError(f"worker {lost[0]} is gone, and the fit cannot go on without it")
 
 
 class ClusterParts:
@@ -235,7 +253,8 @@ class ClusterParts:
 
     def each(self, job: Job, *given: Any) -> list[Any]:
         """Do the job on every part, where it is; what it gives, in their order."""
-        return gathered(self.client, self.begun(job, *given), self.needed)
+        found: list[Any] = gathered(self.client, self.begun(job, *given), self.needed)
+        return found
 
     def total(self, job: Job, *given: Any) -> FloatArray:
         """Add up what the job gives, by a tree of tasks; one array comes back."""
