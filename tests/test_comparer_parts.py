@@ -466,6 +466,17 @@ def columns_of(table):
     return table.column_names, table.columns
 
 
+def test_pairs_that_changed_are_named(tmp_path):
+    pq.write_table(table_of(*games(20)), tmp_path / "a.parquet")
+    scan = cc.scan_pairs(tmp_path / "a.parquet")
+    pairs, y = games(20)
+    pq.write_table(table_of(-pairs, y), tmp_path / "a.parquet")
+    with pytest.raises(
+        ConcordantError, match=r"a\.parquet, row group 0: it changed .*: it has other contents"
+    ):
+        cc.Comparer().fit(scan)
+
+
 def test_tables_that_are_no_pairs_are_refused(tmp_path):
     def scanned(name="a", **how):
         return cc.scan_pairs(tmp_path / f"{name}.parquet", **how)

@@ -25,6 +25,7 @@ from concordant.exceptions import (
 )
 from concordant.supervision.readers import from_frame, read_comparisons, read_table
 from concordant.supervision.readers.tables import OUTCOMES
+from concordant.supervision.scans import scan_parquet, write_parquet
 
 COLUMNS = {
     "qid": ["q1", "q1", "q2"],
@@ -97,6 +98,18 @@ def with_column(**changes):
 def test_faults_name_column_and_row(frame, columns, error, words):
     with pytest.raises(error, match=f"(?s){words}"):
         from_frame(frame(columns))
+
+
+@pytest.mark.parametrize("name", [None, "label of the row"])
+def test_an_index_of_pandas_is_no_feature(tmp_path, name):
+    frame, path = pd.DataFrame(COLUMNS).iloc[[0, 2]].rename_axis(name), tmp_path / "a.parquet"
+    frame.to_parquet(path)
+    assert read_table(path).X.tolist() == from_frame(pa.Table.from_pandas(frame)).X.tolist()
+    assert read_table(path).X.tolist() == [[0.1, 1.0], [-3.0, 3.0]]
+    for scan in (scan_parquet(path), write_parquet(path, tmp_path / "b.parquet")):
+        assert scan.feature_names == ("f1", "f2")
+    frame.reset_index(drop=True).set_index("qid").to_parquet(path)  # what is named is read
+    assert read_table(path).qid.tolist() == scan_parquet(path).index.ids.tolist() == ["q1", "q2"]
 
 
 def test_categories_are_read_by_their_text():

@@ -289,6 +289,45 @@ def with_value(name, row, value):
 
 
 @pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"features": ["qid", "b"]}, "qid"),
+        ({"features": ["a", "a"]}, "a"),
+        ({"qid": "f1"}, "f1"),
+        ({"grade": "f2"}, "f2"),
+        ({"qid": "grade"}, "grade"),
+        ({"docid": "qid"}, "qid"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["data", "text", "pieces"])
+def test_columns_of_a_source_without_names_get_different_ones(tmp_path, options, name, kind):
+    source = data_of(DATA) if kind == "data" else iter([data_of(DATA)])
+    if kind == "text":
+        source = tmp_path / "a.txt"
+        source.write_text("1 qid:5 1:2 2:7 # a\n0 qid:5 1:3 # b\n")
+    with pytest.raises(LabelError, match=f"two columns would be called '{name}'"):
+        write_parquet(source, tmp_path / "a.parquet", **options)
+    assert not (tmp_path / "a.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [("a.csv", "qid,grade,a,a"), ("b.csv", "qid,qid,grade,a"), ("c.feather", "qid,grade,a,a")],
+)
+def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path, name, header):
+    names = header.split(",")
+    if name.endswith("csv"):
+        (tmp_path / name).write_text(f"{header}\n1,0,2,3\n")
+    else:
+        feather.write_feather(pa.table([pa.array([1.0])] * 4, names=names), tmp_path / name)
+    with pytest.raises(LabelError, match=f"{name}: two columns are called '{max(names, key=names.count)}'"):
+        write_parquet(tmp_path / name, tmp_path / "o.parquet")
+    (tmp_path / "d.csv").write_bytes("qid,grade,\u00e9\n1,0,1\n".encode("latin1"))
+    with pytest.raises(ConcordantError, match=r"d\.csv: cannot be read as a table: .*utf-8"):
+        write_parquet(tmp_path / "d.csv", tmp_path / "o.parquet")
+
+
+@pytest.mark.parametrize(
     ("source", "error", "words"),
     [
         (lambda: with_value("f1", 2, np.nan), NonFiniteError, "column 'f1' is nan at row 2 (1"),
@@ -390,6 +429,35 @@ def test_sparse_rows_become_dense_some_at_a_time(tmp_path, monkeypatch):
     write_letor(tmp_path / "a.txt", csr_array(X), data.y, data.qid)
     monkeypatch.setattr(letor_text, "DENSER", 0)
     check_scan(write_parquet(tmp_path / "a.txt", tmp_path / "b.parquet"), columns)
+
+
+def test_a_flipped_bit_is_found_wherever_the_file_is_read(tmp_path):
+    """Half way through the file are features, which any bits would be."""
+    path, rng = tmp_path / "a.parquet", np.random.default_rng(0)
+    data = RankingData(rng.normal(size=(500, 2)), np.zeros(500), np.arange(500) // 5)
+    scan = write_parquet(data, path, row_group=4000)
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    path.write_bytes(contents)
+    with pytest.raises(ConcordantError, match=r"a\.parquet, row group 1: cannot be read .*checksum"):
+        list(scan)
+    for read in (read_table, lambda path: write_parquet(path, tmp_path / "b.parquet")):
+        with pytest.raises(ConcordantError, match=r"a\.parquet: cannot be read .*checksum"):
+            read(path)
+
+
+def test_other_contents_of_the_same_size_are_seen(tmp_path):
+    """Doubles that cannot be compressed take the same bytes, whatever they are; the footer has their sum."""
+    path, rng = tmp_path / "a.parquet", np.random.default_rng(0)
+    scans, sizes = [], []
+    for _ in range(2):
+        data = RankingData(rng.normal(size=(500, 2)), np.zeros(500), np.arange(500) // 5)
+        scans.append(write_parquet(data, path))
+        sizes.append(path.stat().st_size)
+    assert sizes[0] == sizes[1]
+    assert next(iter(scans[1])).X.shape == (500, 2)
+    with pytest.raises(ConcordantError, match="it changed since it was scanned: it has other contents"):
+        list(scans[0])
 
 
 def test_damaged_files_are_named(tmp_path):

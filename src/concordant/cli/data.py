@@ -135,6 +135,7 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
     import numpy as np
 
     from concordant.cli.data_rows import FileRows
+    from concordant.supervision.readers.roles import index_columns
     from concordant.supervision.readers.tables import GRADE_NAMES, _columns, _read_arrow, from_frame
 
     with naming_table(path):
@@ -148,7 +149,8 @@ def table_rows(path: Path, columns: Columns, *, labelled: bool) -> FileRows:
         own = (columns.qid or "qid", label, columns.docid or ("docid" if "docid" in names else None))
         features = columns.features
         if features is None:
-            features = tuple(name for name in names if name not in own)
+            taken = (*own, *index_columns(table.schema))
+            features = tuple(name for name in names if name not in taken)
         if not features and columns.features is None:
             raise LabelError("no column is left for features", f"it has {', '.join(names)}.")
         rows = from_frame(table, qid=own[0], grade=label, docid=own[2], features=features)

@@ -23,7 +23,7 @@ from concordant.supervision.columns import check_column, check_grades, check_ids
 from concordant.supervision.data import RankingData
 from concordant.supervision.labels import Comparisons
 from concordant.supervision.readers.outcomes import OUTCOMES, SCORES, key_of, meanings_of, signs_of
-from concordant.supervision.readers.roles import GRADE_NAMES, Roles
+from concordant.supervision.readers.roles import GRADE_NAMES, Roles, index_columns
 from concordant.supervision.readers.text import COMPRESSED, PathLike, read_buffer
 from concordant.types import ArrayLike, FloatArray
 
@@ -78,7 +78,7 @@ def from_frame(
     grade
         Column of grades; by default the first present of grade, y, label, relevance, rel.
     features
-        Columns of X; by default all others, which must then be numeric.
+        Columns of X; by default all others, which must then be numeric, but for an index of pandas.
     docid
         Column of document ids; by default `docid` if there is one.
 
@@ -96,7 +96,7 @@ def from_frame(
     RankingData(n_rows=2, n_features=2, n_queries=1)
     """
     column, names = _columns(frame)
-    roles = Roles.of(names, qid=qid, grade=grade, features=features, docid=docid)
+    roles = frame_roles(frame, names, qid=qid, grade=grade, features=features, docid=docid)
     y = check_grades(column(roles.grade), f"column {roles.grade!r}")
     X = np.empty((len(y), len(roles.features)))
     for place, name in enumerate(roles.features):
@@ -104,6 +104,14 @@ def from_frame(
     ids = whole_ids(_query_ids(column(qid), qid))
     documents = None if roles.docid is None else _document_ids(column(roles.docid), roles.docid)
     return RankingData(X=X, y=y, qid=ids, docid=documents)
+
+
+def frame_roles(frame: ArrayLike, names: Sequence[str], **wanted: Any) -> Roles:
+    """Roles of a frame's columns; what a pyarrow table has of an index of pandas is no feature."""
+    import narwhals as nw
+
+    hidden = index_columns(frame.schema) if nw.dependencies.is_pyarrow_table(frame) else ()
+    return Roles.of(names, hidden=hidden, **wanted)
 
 
 def _query_ids(values: ArrayLike, name: str) -> np.ndarray:
@@ -193,7 +201,7 @@ def naming_damage(path: PathLike, suffix: str) -> Iterator[None]:
 def _read_parquet(path: PathLike, _ids: Iterable[str]) -> Any:
     from pyarrow.parquet import read_table as read
 
-    return _validated(read(Path(path)))
+    return _validated(read(Path(path), page_checksum_verification=True))
 
 
 def _read_feather(path: PathLike, _ids: Iterable[str]) -> Any:

@@ -17,9 +17,11 @@ from concordant.supervision.scans.parquet import (
     number_type,
     other_columns,
     parquet_files,
+    refuse_repeated,
     schema_of,
 )
 from concordant.supervision.scans.prefetch import ahead
+from concordant.supervision.scans.row_groups import footer_of
 from concordant.supervision.scans.scan import check_memory, read_size, written_size
 
 __all__ = ["PairScan", "scan_pairs"]
@@ -125,6 +127,8 @@ def scan_pairs(
     files = {file: schema_of(file) for file in parquet_files(path)}
     if not files:
         raise EmptyDataError(str(path))
+    for file, schema in files.items():
+        refuse_repeated(file, schema)
     first = next(iter(files))
     features = features_of(first, files[first].names, (left, right), (outcome, sample_weight))
     roles = PairRoles((left, right), features, outcome, meanings, sample_weight)
@@ -163,4 +167,4 @@ def cut_pairs(file: str, roles: PairRoles) -> Iterator[ParquetPairs]:
     """Give the parts of a file."""
     path = str(Path(file).absolute())
     for groups in cut_groups(path, 8 * len(roles.numbers)):
-        yield ParquetPairs(path, file, groups, roles)
+        yield ParquetPairs(path, file, groups, footer_of(path).stamp, roles)

@@ -17,11 +17,12 @@ from concordant.exceptions import (
     ParameterError,
     UnknownNameError,
 )
-from concordant.supervision.readers.roles import Roles
+from concordant.supervision.readers.roles import Roles, index_columns, repeated
 from concordant.supervision.readers.tables import naming_damage, whole_ids
 from concordant.supervision.readers.text import PathLike
 from concordant.supervision.scans.index import Index, Piece
 from concordant.supervision.scans.parquet_part import ParquetPart, mark_of, opened
+from concordant.supervision.scans.row_groups import footer_of
 from concordant.supervision.scans.scan import Scan, read_size
 from concordant.types import FloatArray, IntArray
 
@@ -118,25 +119,33 @@ def parquet_files(path: PathLike | Iterable[PathLike]) -> list[str]:
 def schema_of(file: str) -> Any:
     """Give the names and types of the columns of a file."""
     with naming_damage(file, ".parquet"):
-        schema = opened(str(Path(file).absolute())).schema_arrow
-    if repeated := [name for name in schema.names if schema.names.count(name) > 1]:
-        raise LabelError(f"{file}: two columns are called {repeated[0]!r}", "rename or drop one of them.")
-    return schema
+        return opened(str(Path(file).absolute())).schema_arrow
+
+
+def refuse_repeated(file: str, schema: Any) -> None:
+    """Refuse a file with two columns of one name, or with names that cannot be read."""
+    with naming_damage(file, "a table"):
+        names = schema.names
+    if (name := repeated(names)) is not None:
+        raise LabelError(f"{file}: two columns are called {name!r}", "rename or drop one of them.")
 
 
 def same_roles(files: Mapping[str, Any], wanted: dict[str, Any]) -> Roles:
     """Give the roles of the columns, which all files must have."""
     if not files:
         return Roles("", "", ())
+    for file, schema in files.items():
+        refuse_repeated(file, schema)
     first = next(iter(files))
-    roles = Roles.of(files[first].names, **wanted)
+    roles = Roles.of(files[first].names, hidden=index_columns(files[first]), **wanted)
     for file, schema in files.items():
         if unknown := [name for name in roles.named if name not in schema.names]:
             if file == first:
                 raise UnknownNameError("column", unknown[0], schema.names)
             raise other_columns(file, unknown[0], first)
-        if wanted["features"] is None and (more := sorted(set(schema.names) - set(files[first].names))):
-            raise other_columns(first, more[0], file)
+        more = {*schema.names}.difference(files[first].names, index_columns(schema))
+        if wanted["features"] is None and more:
+            raise other_columns(first, min(more), file)
     if not roles.features:
         raise LabelError(
             f"{first}: no column is left for features", f"it has {', '.join(files[first].names)}."
@@ -191,7 +200,7 @@ def cut(file: str, roles: Roles, dtype: str) -> Iterator[ParquetPart]:
     """Give the parts of a file."""
     path, row_bytes = str(Path(file).absolute()), len(roles.features) * np.dtype(dtype).itemsize
     for groups in cut_groups(path, row_bytes):
-        yield ParquetPart(path, file, groups, roles, dtype)
+        yield ParquetPart(path, file, groups, footer_of(path).stamp, roles, dtype)
 
 
 def cut_groups(path: str, row_bytes: int) -> Iterator[tuple[tuple[int, int], ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +15,7 @@ from typing import Any, Self
 from concordant.exceptions import ConcordantError
 from concordant.supervision.readers.tables import _validated, naming_damage
 
-__all__ = ["RowGroups", "opened"]
+__all__ = ["RowGroups", "footer_of", "opened"]
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,14 @@ class RowGroups:
         The file, from the root, since other processes may work elsewhere; and as the caller named it.
     groups
         Number and rows of each row group.
+    stamp
+        Of the file's footer, as `Footer` has it.
     """
 
     path: str
     shown: str
     groups: tuple[tuple[int, int], ...]
+    stamp: int
 
     @property
     def name(self) -> str:
@@ -57,19 +62,25 @@ class RowGroups:
 
     def table(self, columns: tuple[str, ...]) -> Any:
         """Read columns as they are; a file that is not the one that was scanned is refused."""
-        with naming_damage(self.shown, ".parquet"):
+        with naming_damage(self.name, ".parquet"):
             file = opened(self.path)
-            seen = file.metadata.num_row_groups
-            for number, rows in self.groups:
-                found = file.metadata.row_group(number).num_rows if number < seen else None
-                if found != rows:
-                    now = "is gone" if found is None else f"has {found} rows, and had {rows}"
-                    raise self.changed(f"row group {number} {now}")
-            if lacking := sorted(set(columns) - set(file.schema_arrow.names)):
-                raise self.changed(f"column {lacking[0]!r} is gone")
+            self.refuse_changed(file, columns)
             return _validated(
                 file.read_row_groups([number for number, _ in self.groups], columns=list(columns))
             )
+
+    def refuse_changed(self, file: Any, columns: tuple[str, ...]) -> None:
+        """Refuse a file that is not the one that was scanned, as far as its footer tells."""
+        seen = file.metadata.num_row_groups
+        for number, rows in self.groups:
+            found = file.metadata.row_group(number).num_rows if number < seen else None
+            if found != rows:
+                now = "is gone" if found is None else f"has {found} rows, and had {rows}"
+                raise self.changed(f"row group {number} {now}")
+        if lacking := sorted(set(columns) - set(file.schema_arrow.names)):
+            raise self.changed(f"column {lacking[0]!r} is gone")
+        if footer_of(self.path).stamp != self.stamp:
+            raise self.changed("it has other contents")
 
     def changed(self, problem: str) -> ConcordantError:
         """Say that the file is not the one that was scanned."""
@@ -94,16 +105,42 @@ class RowGroups:
 
 
 def opened(path: str) -> Any:
-    """Give the Parquet file; its footer, which may be long, is kept for the next time."""
+    """Give the Parquet file, whose pages are compared with their checksums, where they have any."""
     from pyarrow.parquet import ParquetFile
 
-    stamp = Path(path).stat()
-    return ParquetFile(path, metadata=footer(path, stamp.st_size, stamp.st_mtime_ns))
+    return ParquetFile(path, metadata=footer_of(path).metadata, page_checksum_verification=True)
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a Parquet file says of itself.
+
+    Attributes
+    ----------
+    metadata
+        As pyarrow has it.
+    stamp
+        CRC-32 of its bytes. Those of files that `write_parquet` wrote hold a sum of all contents. Others hold
+        the places, the sizes and most often the extremes of the columns: values that were replaced by others
+        of the same size between the same extremes are not seen.
+    """
+
+    metadata: Any
+    stamp: int
+
+
+def footer_of(path: str) -> Footer:
+    """Give the footer of a file; it may be long, and is kept for the next time."""
+    found = Path(path).stat()
+    return read_footer(path, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=16)
-def footer(path: str, _size: int, _changed: int) -> Any:
-    """Read what a Parquet file says of itself."""
+def read_footer(path: str, _size: int, _changed: int) -> Footer:
+    """Read the footer of a file."""
     from pyarrow.parquet import read_metadata
 
-    return read_metadata(path)
+    with Path(path).open("rb") as stream:  # once: by its name it might be another file the next time
+        metadata = read_metadata(stream)
+        stream.seek(-8 - metadata.serialized_size, os.SEEK_END)  # its length and four letters follow
+        return Footer(metadata, zlib.crc32(stream.read()))

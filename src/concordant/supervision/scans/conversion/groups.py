@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from concordant.exceptions import ParameterError
 from concordant.supervision.queries import Queries
@@ -21,6 +23,7 @@ __all__ = ["Form", "row_groups"]
 
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "brotli", "none")
 MOST_ROWS = 1 << 26  # of a row group: pyarrow cuts longer ones
+SUM = b"concordant.crc32"  # says the footer of all bytes before it, so that no two files have the same
 
 
 def row_groups(tables: Iterable[Any], most_rows: int) -> Iterator[Any]:
@@ -73,12 +76,31 @@ class Form:
         schema = first.schema.with_metadata(WHOLE_QUERIES)
         options: dict[str, Any] = {"compression": self.compression, "write_page_checksum": True}
         options |= {"use_dictionary": [roles.qid, roles.grade], "write_statistics": [roles.qid]}
-        with write_atomically(self.path) as stream, ParquetWriter(stream, schema, **options) as writer:
-            for group in chain([first], groups):
-                weight = max(weight, largest_weight(group, roles.query_weight))
-                writer.write_table(group.cast(schema), row_group_size=group.num_rows)
+        with write_atomically(self.path) as stream:
+            summed = Summed(stream)
+            with ParquetWriter(summed, schema, **options) as writer:
+                for group in chain([first], groups):
+                    weight = max(weight, largest_weight(group, roles.query_weight))
+                    writer.write_table(group.cast(schema), row_group_size=group.num_rows)
+                writer.add_key_value_metadata({SUM: f"{summed.crc:08x}"})
             if not weight:
                 raise ParameterError("query_weight", "all zero", "positive for at least one query")
+
+
+class Summed(io.RawIOBase):
+    """A stream to which is written, and the CRC-32 of what was."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.crc = stream, 0
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write some bytes."""
+        self.crc = zlib.crc32(data, self.crc)
+        return self.stream.write(data)
 
 
 def largest_weight(group: Any, name: str | None) -> float:

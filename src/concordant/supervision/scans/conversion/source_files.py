@@ -45,7 +45,8 @@ def parquet_chunks(file: str, columns: list[str], rows: int) -> Iterator[Chunk]:
     """Give the rows of a Parquet file; of a row group only some are in memory."""
     from pyarrow.parquet import ParquetFile
 
-    with naming_damage(file, ".parquet"), ParquetFile(file, buffer_size=BUFFER) as opened:
+    options: dict[str, Any] = {"buffer_size": BUFFER, "page_checksum_verification": True}
+    with naming_damage(file, ".parquet"), ParquetFile(file, **options) as opened:
         for number in range(opened.num_row_groups):
             batches = opened.iter_batches(rows, row_groups=[number], columns=columns)
             yield from placed(batches, f"{file}, row group {number}")

@@ -13,7 +13,7 @@ from concordant.exceptions import LabelError, ParameterError
 from concordant.supervision.columns import check_grades, check_ids, check_lengths
 from concordant.supervision.data import RankingData
 from concordant.supervision.readers.roles import Roles
-from concordant.supervision.readers.tables import _columns
+from concordant.supervision.readers.tables import _columns, frame_roles
 from concordant.supervision.scans.conversion.layout import Chunk, Layout
 from concordant.supervision.scans.conversion.sources import Pieces, Source, Spooled, Wanted
 from concordant.supervision.scans.scan import PartRows, Scan
@@ -90,7 +90,7 @@ def laid_out(data: Any, wanted: Wanted) -> tuple[Layout, Any]:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     column, names = _columns(data)
-    roles = Roles.of(names, **wanted.roles)
+    roles = frame_roles(data, names, **wanted.roles)
     kinds = [column(name).dtype for name in roles.features]
     native = nw.from_native(data)
     frame = native.collect() if isinstance(native, nw.LazyFrame) else native

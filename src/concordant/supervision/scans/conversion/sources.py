@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
-from concordant.supervision.readers.roles import Roles
+from concordant.supervision.readers.roles import Roles, repeated
 from concordant.supervision.scans.conversion.layout import Chunk, Layout
 from concordant.supervision.scans.conversion.spill import Spill
 
@@ -75,8 +75,13 @@ class Wanted:
             names = [f"f{first + number}" for number in range(n_features)]
         if len(names) != n_features:
             raise ParameterError("features", names, f"{n_features} names, one for each feature of the source")
-        grade, document = self.roles["grade"] or "grade", self.roles["docid"] or "docid"
-        return Roles(self.roles["qid"], grade, tuple(names), document if docid else None)
+        document = (self.roles["docid"] or "docid") if docid else None
+        roles = Roles(self.roles["qid"], self.roles["grade"] or "grade", tuple(names), document)
+        own = [roles.qid, roles.grade, *([] if document is None else [document])]
+        if (name := repeated([*own, *roles.features])) is not None:
+            problem = f"two columns would be called {name!r}"
+            raise LabelError(problem, "give qid=, grade=, docid= and features= names that differ.")
+        return roles
 
 
 @dataclass(frozen=True)
