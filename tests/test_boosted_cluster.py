@@ -126,6 +126,14 @@ def test_weights_and_parameters(client, surrogate):
     assert there.certificate_.sample.weighted
 
 
+def test_labels_of_some_parts_decide_the_targets_of_all(client):
+    y = np.where(TOY.qid < 9, TOY.y, 2.0 * (TOY.y > 1))
+    plan, source = Plan.of("pd"), source_of(scan_of(TOY.X, y, TOY.qid, n_parts=20), client=client)
+    there = PartedLesson.of(plan, source, dealt(sizes_of(source.index), addresses(client)))
+    here = Lesson.of(plan, Rows.of(TOY.X, y, TOY.qid, None, None))
+    assert there.at_rest == pytest.approx(here.mean_loss(np.zeros(len(y))), rel=1e-12)
+
+
 @pytest.mark.parametrize("weights", [{}, WEIGHTS])
 @pytest.mark.parametrize("surrogate", ["softmax", "squared", "pairwise"])
 def test_numbers_of_all_parts_are_those_of_one(client, surrogate, weights):

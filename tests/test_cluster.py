@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import concordant as cc
 from concordant import LinearRanker, synthetic
@@ -21,6 +22,7 @@ from concordant.exceptions import (
     NonFiniteError,
     ParameterError,
 )
+from concordant.rankers.claim import knowingly
 from concordant.rankers.partitioned.linear import LinearPreparation
 from concordant.solvers.partitioned import cluster as module
 from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, connected, gathered
@@ -74,6 +76,19 @@ def test_a_scan_has_the_bits_of_one_machine(client, solver):
     np.testing.assert_allclose(
         there.coef_, LinearRanker(solver=solver).fit(TOY.X, TOY.y, qid=TOY.qid).coef_, rtol=0, atol=1e-8
     )
+
+
+def test_what_parts_learn_of_one_another_has_the_bits_of_one_machine(client):
+    """Labels of some parts decide which targets all have; workers keep the rows."""
+    y = np.where(TOY.qid < 20, TOY.y, 2.0 * (TOY.y > 1))
+    X, grades, qid = arrays(TOY.X, y, TOY.qid)
+    scan, model = scan_of(TOY.X, y, TOY.qid, n_parts=12), LinearRanker("pd")
+    with knowingly():
+        here, there = (clone(model).fit(scan, client=one).coef_ for one in (None, client))
+        of_arrays = clone(model).fit(X, grades, qid=qid, client=client).coef_
+        in_memory = clone(model).fit(TOY.X, y, qid=TOY.qid).coef_
+    assert here.tolist() == there.tolist()
+    np.testing.assert_allclose([there, of_arrays], [in_memory] * 2, rtol=0, atol=1e-8)
 
 
 def test_arrays(client, plain):

@@ -198,7 +198,7 @@ def problems(draw):
 
 
 @settings(max_examples=40)
-@given(problems(), st.sampled_from(["ndcg", "ap", "err"]), st.sampled_from([True, False]))
+@given(problems(), st.sampled_from(["ndcg", "ap", "err", "pd"]), st.sampled_from([True, False]))
 def test_nasty_sets_give_the_same_weights(problem, metric, fit_scale):
     X, y, ids, weights, n_parts, seed = problem
     order = np.argsort(ids, kind="stable")
@@ -208,6 +208,20 @@ def test_nasty_sets_give_the_same_weights(problem, metric, fit_scale):
     parts = fitted(scan_of(X, y, ids, n_parts, seed=seed, **weights), **given)
     assert parts.solution_.value == pytest.approx(plain.solution_.value, rel=1e-6, abs=1e-12)
     np.testing.assert_allclose(parts.coef_ * plain.scale_, plain.coef_ * plain.scale_, rtol=0, atol=1e-8)
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 6),
+    st.integers(0, 3),
+    st.sampled_from(["softmax", "squared", "pairwise", "duchi", "preorder"]),
+)
+def test_one_query_of_three_grades_decides_the_targets_of_all(seed, n_parts, n_graded, surrogate):
+    """Wherever the cuts are: by two grades alone, other parts would be trained on 0 and 1."""
+    y = np.where(TOY.qid < TOY.qid[0] + n_graded, TOY.y, 2.0 * (TOY.y > 1))
+    scan, given = scan_of(TOY.X, y, TOY.qid, n_parts, seed=seed), {"metric": "pd", "surrogate": surrogate}
+    check_same(fitted(scan, **given), fitted(TOY.X, y, fit={"qid": TOY.qid}, **given))
 
 
 class Sloppy(StreamedParts):
@@ -274,6 +288,9 @@ def test_a_gradient_is_one_pass():
     model = fitted(scan)
     surveys = 1
     assert {part.reads for part in scan.parts} == {model.solution_.n_gradients + surveys}
+    mixed = scan_of(TOY.X, np.where(TOY.qid < 9, TOY.y, TOY.y > 1), TOY.qid, n_parts=20)
+    learnt = 2  # of which the first shows that other parts have three grades
+    assert fitted(mixed, metric="pd").solution_.n_gradients + learnt == mixed.parts[0].reads
 
 
 def test_stochastic_steps_come_near_the_optimum():

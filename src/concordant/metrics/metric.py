@@ -74,6 +74,7 @@ class Metric:
     name: ClassVar[str] = ""
     greater_is_better: ClassVar[bool] = True
     normalised: ClassVar[bool] = False  # divides by what is best: 0/0 on an empty query
+    joint_targets: ClassVar[bool] = False  # other queries decide whether those of one are a stand-in
 
     def __call__(
         self,

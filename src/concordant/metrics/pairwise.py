@@ -82,6 +82,7 @@ class PD(Discordance):
 
     name: ClassVar[str] = "pd"
     greater_is_better: ClassVar[bool] = False
+    joint_targets: ClassVar[bool] = True  # one query of three grades, and all are trained on the grades
 
     def read_labels(self, y: ArrayLike) -> Grades | Preferences:  # type: ignore[override]
         """Preferences as they are, or grades."""
@@ -115,16 +116,13 @@ class PD(Discordance):
             instead = 'use the exact pair surrogate, which scores pairs of items: PairRanker("pd").'
             raise self.unstandardized(labels, "majority preferences may form a cycle", instead)
         grades = queries.gather(labels.values)
-        order = np.lexsort((grades, queries.codes))
-        changes = (np.diff(grades[order]) != 0) & (np.diff(queries.codes) == 0)
-        steps = np.bincount(queries.codes[1:][changes], minlength=queries.n_queries)
-        if (steps > 1).any():
+        lowest, highest = row_ends(grades, queries)
+        if ((grades > lowest) & (grades < highest)).any():
             problem = "on three or more grades Condorcet cycles refute every one"
             instead = "use wpd (pairs weigh the difference of the gains), two grades, Preferences, "
             instead += 'or PairRanker("pd").'
             raise self.unstandardized(labels, problem, instead)
-        lowest = segment_reduce(np.minimum, grades, queries.offsets)
-        return (grades > np.repeat(lowest, queries.sizes)).astype(np.float64)
+        return (grades > lowest).astype(np.float64)
 
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
         """On preferences: the net weights under low noise, any family f under its own condition."""
@@ -139,9 +137,15 @@ class PD(Discordance):
 
 def where_mixed(values: FloatArray, queries: Queries) -> FloatArray:
     """Give the values of queries that have two or more different ones; 0 elsewhere: no pair counts there."""
-    lowest = segment_reduce(np.minimum, values, queries.offsets)
-    highest = segment_reduce(np.maximum, values, queries.offsets)
-    return np.where(np.repeat(lowest < highest, queries.sizes), values, 0.0)
+    lowest, highest = row_ends(values, queries)
+    return np.where(lowest < highest, values, 0.0)
+
+
+def row_ends(values: FloatArray, queries: Queries) -> tuple[FloatArray, FloatArray]:
+    """Give the lowest and the highest value of each row's query."""
+    ends = (segment_reduce(end, values, queries.offsets) for end in (np.minimum, np.maximum))
+    lowest, highest = (np.repeat(end, queries.sizes) for end in ends)
+    return lowest, highest
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,6 +162,7 @@ class WPD(PD):
 
     name: ClassVar[str] = "wpd"
     weighted: ClassVar[bool] = True
+    joint_targets: ClassVar[bool] = False
 
     def gain(self) -> tuple[int, float]:
         """The convention's gain."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from concordant.exceptions import NoStandardizationError
@@ -93,7 +94,13 @@ def standardize(
 
 
 def usable_targets(
-    metric: Metric, labels: Any, queries: Queries, assume: str | None = None, f: Family | None = None
+    metric: Metric,
+    labels: Any,
+    queries: Queries,
+    assume: str | None = None,
+    f: Family | None = None,
+    *,
+    every: bool = True,
 ) -> tuple[FloatArray, str]:
     """Give targets >= 0 by sorted row to train on, and what the consistency of training on them rests on.
 
@@ -108,6 +115,8 @@ def usable_targets(
         What `metric.read_labels(y)` gives.
     queries
         The queries of the rows.
+    every
+        False where labels in other parts of the data leave none for every distribution, whatever these do.
 
     Examples
     --------
@@ -120,10 +129,10 @@ def usable_targets(
     (array([0.9375, 0.    , 0.0625]), 'nothing')
     """
     check_assumption(assume, f)
-    try:
-        return metric.standardize_under(None, labels, queries, f), EVERY
-    except NoStandardizationError:
-        condition = assume or next(iter(metric.conditional(labels)), None)
-        if condition is None:
-            return metric.stand_in(labels, queries), NOTHING
-        return metric.standardize_under(condition, labels, queries, f), condition
+    with suppress(NoStandardizationError):
+        if every:
+            return metric.standardize_under(None, labels, queries, f), EVERY
+    condition = assume or next(iter(metric.conditional(labels)), None)
+    if condition is None:
+        return metric.stand_in(labels, queries), NOTHING
+    return metric.standardize_under(condition, labels, queries, f), condition

@@ -130,8 +130,13 @@ def training_labels(
     queries: Queries,
     assume: str | None,
     f: Family | None = None,
+    *,
+    every: bool = True,
 ) -> tuple[FloatArray, Claim]:
-    """Give what the surrogate reads, by sorted row, and what is known of training on it."""
+    """Give what the surrogate reads, by sorted row, and what is known of training on it.
+
+    `every` is that of `usable_targets`.
+    """
     read: Callable[[Any, Surrogate], Any] | None = {"grades": graded, "positions": permuted}.get(loss.reads)
     labels = metric.read_labels(y) if read is None else read(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
@@ -143,7 +148,7 @@ def training_labels(
         return labels.grades(queries) if order else queries.gather(labels.values), claim
     if loss.reads == "positions":
         return labels.grouped(queries).astype(float), claim
-    return usable_targets(metric, labels, queries, assume, f)[0], claim
+    return usable_targets(metric, labels, queries, assume, f, every=every)[0], claim
 
 
 def graded(y: Any, loss: Surrogate) -> Grades | Permutations:

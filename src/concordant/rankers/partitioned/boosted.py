@@ -11,6 +11,7 @@ import numpy as np
 
 from concordant._segments import segment_sum
 from concordant.exceptions import WorkerLostError
+from concordant.metrics.standardization import usable_targets
 from concordant.rankers.boosters import BOOSTERS, Booster
 from concordant.rankers.boosters.booster import TINY, Trees
 from concordant.rankers.boosters.lesson import Taught, mean_weight, summed_weights
@@ -18,7 +19,7 @@ from concordant.rankers.boosters.plan import Plan
 from concordant.rankers.boosters.watch import Watch
 from concordant.rankers.claim import claimed, joint_space
 from concordant.rankers.optimality import Sample
-from concordant.rankers.partitioned.linear import shares_of
+from concordant.rankers.partitioned.linear import is_refuted, shares_of
 from concordant.rankers.partitioned.source import Source
 from concordant.rankers.training import n_informative
 from concordant.solvers.partitioned.cluster import ClusterParts, addresses, returned
@@ -63,6 +64,12 @@ class LabelledPart:
 
     def __sizeof__(self) -> int:
         return int(self.rows.X.nbytes)  # Dask moves what is small to what is large
+
+    def stand_in(self) -> FloatArray:
+        """Give the targets where labels of other parts leave the metric without a standardization."""
+        plan, rows = self.plan, self.rows
+        labels = plan.metric.read_labels(rows.y)
+        return usable_targets(plan.metric, labels, rows.queries, plan.assume, plan.f, every=False)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +125,17 @@ def weight_sums(part: LabelledPart) -> tuple[float, float, int]:
     return summed_weights(cast("FloatArray", part.rows.sample_weight))
 
 
-def weighed(part: LabelledPart, counted: int, highest: float, mean: float) -> TreePart:
+def space_of(part: LabelledPart) -> str:
+    """Give what the labels of a part are."""
+    return part.space
+
+
+def weighed(part: LabelledPart, every: bool, counted: int, highest: float, mean: float) -> TreePart:
     """Weigh and lift the targets of a part, and bind the loss; of so many queries in all parts."""
     plan, rows, queries, given = part.plan, part.rows, part.rows.queries, part.rows.sample_weight
     with locating(part.part, rows), naming_query(queries):
         own = None if given is None else given / highest / mean
-        labels, own = plan.weighed(part.labels, own, queries)
+        labels, own = plan.weighed(part.labels if every else part.stand_in(), own, queries)
     weights = np.repeat(part.shares * counted, queries.sizes) * own
     loss = plan.surrogate.bind(labels, queries.offsets, weights)
     differing = n_informative(plan.surrogate.levels(labels, queries.offsets), queries.offsets, part.shares)
@@ -191,7 +203,8 @@ class PartedLesson(Taught):
         labelled = cast("ClusterParts", source.parts(LabelPreparation(plan), own, places))
         counted = int((shares > 0.0).sum())
         weights = mean_weight(labelled.each(weight_sums)) if source.weighted else (1.0, 1.0)
-        parts = labelled.made(weighed, counted, *weights)
+        every = not is_refuted(plan.metric, plan.surrogate, labelled.each(space_of))
+        parts = labelled.made(weighed, every, counted, *weights)
         del labelled  # whose rows are in the parts
         reports = parts.each(told)
         mass, at_rest, curved, bend, gain = tree_sum(one.sums for one in reports)

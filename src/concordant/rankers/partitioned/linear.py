@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from concordant.rankers.partitioned.source import Source
 from concordant.rankers.recipe import training_labels
 from concordant.rankers.training import n_informative, spread_of
 from concordant.solvers.checkpoint import digest
+from concordant.solvers.partitioned.cluster import anew
 from concordant.solvers.partitioned.objective import (
     Asked,
     LinearPart,
@@ -34,24 +35,43 @@ from concordant.supervision.scans.scan import Part, PartRows, locating
 from concordant.surrogates import Surrogate
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["Facts", "LinearPreparation", "PartedProblem", "parted_problem", "refuse_joint", "shares_of"]
+__all__ = [
+    "Facts",
+    "LinearPreparation",
+    "PartedProblem",
+    "is_refuted",
+    "parted_problem",
+    "refuse_joint",
+    "shares_of",
+]
 
 
 @dataclass(frozen=True)
 class LinearPreparation:
-    """What makes the objective of a part of its rows; it may be sent to another process."""
+    """What makes the objective of a part of its rows; it may be sent to another process.
+
+    Attributes
+    ----------
+    metric, surrogate, assume, f
+        As of `LinearRanker`.
+    digests
+        Whether somebody asks for digests of the rows.
+    every
+        As of `usable_targets`.
+    """
 
     metric: Metric
     surrogate: Surrogate
     assume: str | None
     f: Family | None
     digests: bool
+    every: bool = True
 
     def __call__(self, part: Part, rows: PartRows, asked: Asked) -> RankedPart:
         """Supervision -> targets -> loss, of one part."""
         queries, recipe = rows.queries, (self.metric, self.surrogate)
         with locating(part, rows), naming_query(queries):
-            labels, claim = training_labels(*recipe, rows.y, queries, self.assume, self.f)
+            labels, claim = training_labels(*recipe, rows.y, queries, self.assume, self.f, every=self.every)
             weights = np.repeat(asked.shares, queries.sizes)
             weights = weights if rows.sample_weight is None else weights * rows.sample_weight
             loss = self.surrogate.bind(labels, queries.offsets, weights)
@@ -144,8 +164,10 @@ def parted_problem(
     queries, counts = sampled_queries(index.offsets, source.n_features, np.random.default_rng(0))
     own, places = shared_out(index, shares, queries, counts)
     parts = source.parts(preparation, own)
-    with told(parts):
-        surveys, facts = zip(*parts.each(report), strict=True)
+    surveys, facts = reported(parts, told)
+    if is_refuted(preparation.metric, preparation.surrogate, [one.space for one in facts]):
+        parts = anew(parts, replace(preparation, every=False), own)
+        surveys, facts = reported(parts, told)
     survey, starts = surveyed(list(surveys), places, np.concatenate([one.counts for one in own]))
     check_facts(facts, survey, index.n_rows)
     scale = np.ones(source.n_features)
@@ -166,6 +188,24 @@ def parted_problem(
         parts=parts,
         digest=digest(np.array([one.digest for one in facts])),
     )
+
+
+def reported(parts: Parts, told: Callable[[Parts], Any]) -> tuple[tuple[Survey, ...], tuple[Facts, ...]]:
+    """Measure all parts, by a pass that is told."""
+    with told(parts):
+        surveys, facts = zip(*parts.each(report), strict=True)
+    return surveys, facts
+
+
+def is_refuted(metric: Metric, surrogate: Surrogate, spaces: Sequence[str]) -> bool:
+    """Whether some parts have targets, by their own labels, that the labels of others leave to no part.
+
+    >>> from concordant import metric, surrogates
+    >>> asked = surrogates.Pairwise(), ["binary", "grades"]
+    >>> is_refuted(metric("pd"), *asked), is_refuted(metric("wpd"), *asked)
+    (True, False)
+    """
+    return metric.joint_targets and surrogate.reads == "targets" and len(set(spaces)) > 1
 
 
 def refuse_joint(metric: Metric) -> None:

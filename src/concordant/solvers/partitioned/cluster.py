@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
 from itertools import count
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from concordant.exceptions import (
     ClusterError,
@@ -17,8 +17,8 @@ from concordant.exceptions import (
     ParameterError,
     WorkerLostError,
 )
-from concordant.solvers.partitioned.held import done, prepared
-from concordant.solvers.partitioned.parts import Job, Prepare
+from concordant.solvers.partitioned.held import HeldPart, done, prepared
+from concordant.solvers.partitioned.parts import Job, Parts, Prepare, StreamedParts
 from concordant.solvers.partitioned.tree import FAN, Merge, Tree, added
 from concordant.supervision.scans.scan import Part
 from concordant.types import FloatArray
@@ -26,6 +26,7 @@ from concordant.types import FloatArray
 __all__ = [
     "ClusterParts",
     "addresses",
+    "anew",
     "array_of",
     "by_rows",
     "checked_client",
@@ -247,6 +248,13 @@ class ClusterParts:
         found.held = self.begun(job, *given)
         return found
 
+    def again(self, prepare: Prepare[Any], own: Sequence[Any]) -> Self:
+        """Give the parts as prepared in another way, of the rows that workers have."""
+        found = copy(self)
+        given = zip(self.held, own, self.places, strict=True)
+        found.held = [self.submitted(prepared_again, *held, prepare, place=place) for *held, place in given]
+        return found
+
     def shared(self, value: Any) -> Any:
         """Send it to one worker, from which others have it; a lost one is sent again."""
         return self.submitted(same, value)
@@ -290,6 +298,19 @@ class ClusterParts:
 def same(value: Any) -> Any:
     """Give a value back."""
     return value
+
+
+def prepared_again(held: HeldPart, own: Any, prepare: Prepare[Any]) -> HeldPart:
+    """Prepare a part in another way; on a worker."""
+    _, part, _ = held.recipe
+    return HeldPart(prepare, part, held.rows, own)
+
+
+def anew(parts: Parts, prepare: Prepare[Any], own: Sequence[Any]) -> Parts:
+    """Give parts as prepared in another way: read so from now on, or made so by workers that have them."""
+    if isinstance(parts, ClusterParts):
+        return parts.again(prepare, own)
+    return StreamedParts(cast("StreamedParts[Any]", parts).parts, prepare, own)
 
 
 def by_rows(collection: Any) -> Any:
