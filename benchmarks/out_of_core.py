@@ -27,6 +27,7 @@ from benchmarks.timing import watched
 from concordant._segments import n_threads
 from concordant.metrics.parse import metric as parsed
 from concordant.rankers.partitioned.linear import LinearPreparation, shared_out, shares_of
+from concordant.rankers.partitioned.source import in_columns
 from concordant.rankers.recipe import chosen_surrogate
 from concordant.solvers.partitioned.objective import slope
 from concordant.solvers.partitioned.parts import StreamedParts
@@ -225,11 +226,11 @@ def staged(scan: Scan, n_parts: int) -> dict[str, float]:
     for _ in range(2):
         spent: dict[str, float] = {}
         step = Clock(spent)
-        for part, asked in zip(scan.parts[:n_parts], own, strict=False):
+        for part, asked in zip(map(in_columns, scan.parts[:n_parts]), own, strict=False):
             table = step("read and decode, to columns", part.table, part.roles.named)
             queries = step("queries", part.queries, table)
             others = step("grades", part.others, table)
-            X = step("columns to rows, all finite", part.features, table)
+            X = step("columns to a matrix, all finite", part.features, table)
             rows = PartRows.of(X, qid=queries, **others)
             held = step("targets and loss", prepare, part, rows, asked)
             step("value and gradient", slope, held, weights)

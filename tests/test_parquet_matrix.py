@@ -1,4 +1,4 @@
-"""Columns of Parquet as a matrix: by Arrow where it can, by numpy where it cannot, with the same numbers."""
+"""Columns of Parquet as a matrix, turned by Arrow or by numpy, or left in columns: the same numbers."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import concordant as cc
+from concordant import synthetic
 from concordant.exceptions import NonFiniteError
-from concordant.supervision.scans.parquet_part import matrix
+from concordant.scorers.linear import LinearScorer
+from concordant.supervision.scans.parquet_part import columns, matrix
 
 KINDS = st.sampled_from(["float32", "float64", "float16", "int8", "int32", "bool"])
 
@@ -28,21 +31,47 @@ def test_the_numbers_are_those_of_the_columns(kinds, n_rows, n_pieces, random):
         [np.stack([column.astype(float) for column in piece], axis=1) for piece in pieces]
     )
     for dtype in ("float32", "float64"):
-        X = matrix(table, dtype)
-        assert X.dtype == dtype
-        assert X.flags.c_contiguous
-        assert np.array_equal(X, expected)
+        by_rows, by_columns = matrix(table, dtype), columns(table, dtype)
+        assert by_rows.flags.c_contiguous
+        assert by_columns.flags.f_contiguous
+        for X in (by_rows, by_columns):
+            assert X.dtype == dtype
+            assert np.array_equal(X, expected)
 
 
-def test_numbers_whose_sum_leaves_the_range_are_finite_themselves():
+@pytest.mark.parametrize("made", [matrix, columns])
+def test_numbers_whose_sum_leaves_the_range_are_finite_themselves(made):
     large = np.full((3, 2), 3e38, dtype=np.float32)
-    assert np.array_equal(matrix(table_of(large.T), "float32"), large)
+    assert np.array_equal(made(table_of(large.T), "float32"), large)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, None])
 @pytest.mark.parametrize("pieces", [1, 2])
-def test_what_is_no_number_is_refused_by_its_column(bad, pieces):
+@pytest.mark.parametrize("made", [matrix, columns])
+def test_what_is_no_number_is_refused_by_its_column(made, bad, pieces):
     good = pa.array([1.0, 2.0, 3.0], type=pa.float32())
     one = pa.table({"a": good, "b": pa.array([1.0, bad, 2.0], type=pa.float32())})
     with pytest.raises(NonFiniteError, match="column 'b'"):
-        matrix(pa.concat_tables([one] * pieces), "float32")
+        made(pa.concat_tables([one] * pieces), "float32")
+
+
+@pytest.mark.filterwarnings("ignore:stopped by max_iter")
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "bundle", "sgd"])
+def test_fits_of_whole_parts_leave_features_in_columns(solver, tmp_path, monkeypatch):
+    """And give the same weights; steps from query to query want rows, and so does whoever else reads."""
+    seen, linked = set(), LinearScorer.__init__
+
+    def noted(scorer, X):
+        linked(scorer, X)
+        seen.add(scorer.by_columns)
+
+    toy = synthetic.grades(n_queries=40, n_items=(3, 12), seed=0)
+    scan = cc.write_parquet(toy, tmp_path / "a.parquet", row_group="4 KiB")
+    model = cc.LinearRanker(solver=solver, tol=1e-10)
+    wanted = model.fit(toy.X, toy.y, qid=toy.qid).coef_
+    monkeypatch.setattr(LinearScorer, "__init__", noted)
+    found = model.fit(scan).coef_
+    assert seen == {solver != "sgd"}
+    if solver != "sgd":
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())
+    assert all(rows.X.flags.c_contiguous for rows in scan)

@@ -114,6 +114,7 @@ LAYOUTS = {
     "float64": np.array,
     "float32": lambda X: X.astype(np.float32),
     "columns": np.asfortranarray,
+    "columns float32": lambda X: np.asfortranarray(X, dtype=np.float32),
     "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
     "read-only": frozen,
     "csr matrix": sparse.csr_matrix,
@@ -193,7 +194,7 @@ def test_blocks_and_parts(monkeypatch, layout, block_bytes, part_rows):
     check_defined(toy, objective, points(toy.n_features)[1])
 
 
-@pytest.mark.parametrize("layout", ["float64", "float32", "csr array"])
+@pytest.mark.parametrize("layout", ["float64", "float32", "columns float32", "csr array"])
 @pytest.mark.parametrize("name", [*SOME, "pairwise[exponential]"])
 def test_threads_change_no_bit(monkeypatch, name, layout):
     monkeypatch.setattr(_segments, "SERIAL_ROWS", 0)
@@ -211,9 +212,10 @@ def test_threads_change_no_bit(monkeypatch, name, layout):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_features_are_not_copied(dtype):
-    X = np.ones((5, 3), dtype=dtype)
+def test_features_are_not_copied(dtype, order):
+    X = np.ones((5, 3), dtype=dtype, order=order)
     scorer = LinearScorer(X)
     assert np.shares_memory(scorer.X, X)
     assert not scorer.X.flags.writeable
@@ -238,6 +240,8 @@ def test_equal_rows_have_equal_scores():
         for X in (
             np.tile(row, (103, 1)),
             np.tile(row.astype(np.float32), (5, 1)),
+            np.asfortranarray(np.tile(row, (103, 1))),
+            np.asfortranarray(np.tile(row, (21, 1)), dtype=np.float32),
             sparse.csr_array(np.tile(row, (9, 1))),
         ):
             scores = LinearScorer(X).all_scores(w)

@@ -223,12 +223,11 @@ class LinearRanker(LinearModel):
         """
         recipe = self.checked_parameters()
         with unchanged_by_errors(self):
-            source = source_of(X, y, qid, sample_weight, query_weight, client)
-            problem: Problem | PartedProblem
-            if source is None:
-                problem = self.problem(recipe, X, y, qid, sample_weight, query_weight)
-            else:
-                problem = self.parted(recipe, source)
+            given, by_columns = (X, y, qid, sample_weight, query_weight), self.solver != "sgd"
+            source = source_of(*given, client, by_columns=by_columns)
+            problem: Problem | PartedProblem = (
+                self.problem(recipe, *given) if source is None else self.parted(recipe, source)
+            )
             problem.claim.warn()
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:

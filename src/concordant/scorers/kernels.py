@@ -7,10 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from concordant._segments import vector_kernel
+from concordant._segments import kernel, vector_kernel
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["dense_pull", "dense_scores", "dense_squares", "dense_widest", "sparse_pull", "sparse_scores"]
+__all__ = [
+    "column_pull",
+    "column_scores",
+    "column_squares",
+    "dense_pull",
+    "dense_scores",
+    "dense_squares",
+    "dense_widest",
+    "sparse_pull",
+    "sparse_scores",
+]
 
 
 @vector_kernel
@@ -58,6 +68,70 @@ def dense_widest(X: FloatArray, widest: FloatArray) -> None:
     for i in range(len(X)):
         for j in range(len(widest)):
             widest[j] = max(widest[j], abs(X[i, j]))
+
+
+@kernel
+def column_scores(columns: FloatArray, w: FloatArray, start: int, stop: int, scores: FloatArray) -> None:
+    """Do as `dense_scores` on X.T; each score is a sum in the order of the features, wherever its row stands.
+
+    Four at a time, so that scores are loaded and stored less often.
+    """
+    out, even = scores[start:stop], len(w) - len(w) % 4
+    out[:] = 0.0
+    for j in range(0, even, 4):
+        first, second = columns[j, start:stop], columns[j + 1, start:stop]
+        third, fourth = columns[j + 2, start:stop], columns[j + 3, start:stop]
+        for i in range(len(out)):
+            out[i] += w[j] * first[i] + w[j + 1] * second[i] + w[j + 2] * third[i] + w[j + 3] * fourth[i]
+    for j in range(even, len(w)):
+        column = columns[j, start:stop]
+        for i in range(len(out)):
+            out[i] += w[j] * column[i]
+
+
+@vector_kernel
+def column_pull(columns: FloatArray, grad: FloatArray, start: int, stop: int, total: FloatArray) -> None:
+    """Do as `dense_pull` on X.T; four features at a time, so that slopes are loaded less often."""
+    slopes, even = grad[start:stop], len(total) - len(total) % 4
+    for j in range(0, even, 4):
+        first, second = columns[j, start:stop], columns[j + 1, start:stop]
+        third, fourth = columns[j + 2, start:stop], columns[j + 3, start:stop]
+        one, two, three, four = 0.0, 0.0, 0.0, 0.0
+        for i in range(len(slopes)):
+            one += slopes[i] * first[i]
+            two += slopes[i] * second[i]
+            three += slopes[i] * third[i]
+            four += slopes[i] * fourth[i]
+        total[j] += one
+        total[j + 1] += two
+        total[j + 2] += three
+        total[j + 3] += four
+    for j in range(even, len(total)):
+        column = columns[j, start:stop]
+        one = 0.0
+        for i in range(len(slopes)):
+            one += slopes[i] * column[i]
+        total[j] += one
+
+
+@vector_kernel
+def column_squares(
+    columns: FloatArray, offsets: IntArray, counts: FloatArray, inside: FloatArray, whole: FloatArray
+) -> None:
+    """Do as `dense_squares` on X.T."""
+    for j in range(len(inside)):
+        for q in range(len(counts)):
+            column = columns[j, offsets[q] : offsets[q + 1]]
+            mean, off, square = 0.0, 0.0, 0.0
+            for i in range(len(column)):
+                mean += column[i]
+            mean /= max(len(column), 1)
+            for i in range(len(column)):
+                value = np.float64(column[i])
+                off += (value - mean) * (value - mean)
+                square += value * value
+            inside[j] += counts[q] * off
+            whole[j] += counts[q] * square
 
 
 @vector_kernel

@@ -8,6 +8,7 @@ import numpy as np
 
 from concordant._segments import run_chunks
 from concordant.exceptions import ShapeError
+from concordant.scorers.spread import is_by_columns
 from concordant.supervision.columns import frozen
 from concordant.types import FloatArray
 
@@ -23,13 +24,15 @@ class LinearScorer:
     Parameters
     ----------
     X
-        Features: float32 or float64, or a scipy CSR matrix; not copied if its rows are contiguous.
+        Features: float32 or float64, or a scipy CSR matrix; not copied if its rows, or all its columns, are
+        contiguous.
     """
 
     def __init__(self, X: Any) -> None:
         self.n_rows, self.n_features = X.shape
         self.sparse = hasattr(X, "indptr")
-        self.X = X if self.sparse else frozen(np.ascontiguousarray(X))
+        self.by_columns = not self.sparse and is_by_columns(X)
+        self.X = X if self.sparse else frozen(X if self.by_columns else np.ascontiguousarray(X))
         if self.sparse:
             self.arrays = frozen(X.data), frozen(X.indices), frozen(X.indptr)
         size = X.data.nbytes * 1.5 if self.sparse else self.X.nbytes
@@ -46,10 +49,12 @@ class LinearScorer:
 
     def scores(self, w: FloatArray, start: int, stop: int, scores: FloatArray) -> None:
         """Fill scores[start:stop]."""
-        from concordant.scorers.kernels import dense_scores, sparse_scores
+        from concordant.scorers.kernels import column_scores, dense_scores, sparse_scores
 
         if self.sparse:
             sparse_scores(*self.arrays, frozen(w), start, stop, scores)
+        elif self.by_columns:
+            column_scores(self.X.T, frozen(w), start, stop, scores)
         else:
             dense_scores(self.X, frozen(w), start, stop, scores)
 
@@ -59,6 +64,8 @@ class LinearScorer:
         if self.sparse and self.n_rows:
             high, low = (end.toarray().ravel() for end in (self.X.max(axis=0), self.X.min(axis=0)))
             sizes[:] = np.maximum(np.abs(high), np.abs(low))
+        elif self.by_columns:
+            sizes[:] = np.maximum(self.X.max(axis=0), -self.X.min(axis=0))
         elif not self.sparse:
             from concordant.scorers.kernels import dense_widest
 
@@ -67,9 +74,11 @@ class LinearScorer:
 
     def pull(self, grad: FloatArray, start: int, stop: int, total: FloatArray) -> None:
         """Add the gradient in w of rows start to stop to the total."""
-        from concordant.scorers.kernels import dense_pull, sparse_pull
+        from concordant.scorers.kernels import column_pull, dense_pull, sparse_pull
 
         if self.sparse:
             sparse_pull(*self.arrays, frozen(grad), start, stop, total)
+        elif self.by_columns:
+            column_pull(self.X.T, frozen(grad), start, stop, total)
         else:
             dense_pull(self.X, frozen(grad), start, stop, total)

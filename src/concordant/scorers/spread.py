@@ -11,7 +11,7 @@ from concordant._segments import cut_queries, segment_sum
 from concordant.supervision.columns import frozen
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["ROUNDING", "squares_within"]
+__all__ = ["ROUNDING", "is_by_columns", "squares_within"]
 
 PART_CELLS = 2**22  # of a sparse X, at a time: what is made of them is several times as large
 ROUNDING = 1e-10  # a feature whose spread within queries is this small a share of its size is constant
@@ -39,10 +39,18 @@ def squares_within(
             part = sparse_squares(X[rows], offsets[first : last + 1] - offsets[first], counts[first:last])
             inside, whole = inside + part[0], whole + part[1]
         return inside, whole
-    from concordant.scorers.kernels import dense_squares
+    from concordant.scorers.kernels import column_squares, dense_squares
 
-    dense_squares(frozen(np.ascontiguousarray(X)), frozen(offsets), frozen(counts), inside, whole)
+    if is_by_columns(X):
+        column_squares(frozen(X.T), frozen(offsets), frozen(counts), inside, whole)
+    else:
+        dense_squares(frozen(np.ascontiguousarray(X)), frozen(offsets), frozen(counts), inside, whole)
     return inside, whole
+
+
+def is_by_columns(X: Any) -> bool:
+    """Whether a dense matrix lies in memory column after column, and not row after row."""
+    return bool(X.flags.f_contiguous and not X.flags.c_contiguous)
 
 
 def sparse_squares(X: Any, offsets: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:

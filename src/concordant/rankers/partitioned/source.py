@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +12,19 @@ from concordant.exceptions import FeaturesError, LabelError, ParameterError
 from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, is_collection
 from concordant.solvers.partitioned.parts import Parts, Prepare, StreamedParts
 from concordant.supervision.scans.index import Index
-from concordant.supervision.scans.scan import Scan
+from concordant.supervision.scans.parquet_part import ParquetPart
+from concordant.supervision.scans.scan import Part, Scan
 
-__all__ = ["ON_CLUSTER", "Places", "ScanSource", "Source", "is_on_cluster", "source_of", "validate_names"]
+__all__ = [
+    "ON_CLUSTER",
+    "Places",
+    "ScanSource",
+    "Source",
+    "in_columns",
+    "is_on_cluster",
+    "source_of",
+    "validate_names",
+]
 
 Places = Sequence[str] | None
 """Address of the worker that each part must be held by, as of `ClusterParts`."""
@@ -58,10 +68,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScanSource:
-    """A scan, read by this process or, with a client, by the workers of a cluster."""
+    """A scan, read by this process or, with a client, by the workers of a cluster.
+
+    Features may be left in columns, as they are stored, for those that work on columns.
+    """
 
     scan: Scan
     client: Any = None
+    by_columns: bool = False
 
     @property
     def index(self) -> Index:
@@ -85,9 +99,15 @@ class ScanSource:
 
     def parts(self, prepare: Prepare[Any], own: Sequence[Any], places: Places = None) -> Parts:
         """Give the parts, prepared."""
+        parts = [in_columns(part) for part in self.scan.parts] if self.by_columns else self.scan.parts
         if self.client is None:
-            return StreamedParts(self.scan.parts, prepare, own)
-        return ClusterParts(self.client, self.scan.parts, prepare, own, places=places)
+            return StreamedParts(parts, prepare, own)
+        return ClusterParts(self.client, parts, prepare, own, places=places)
+
+
+def in_columns(part: Part) -> Part:
+    """Give a part whose features are left in columns, if that is how they are stored."""
+    return replace(part, by_columns=True) if isinstance(part, ParquetPart) else part
 
 
 def is_on_cluster(source: Source) -> bool:
@@ -113,14 +133,19 @@ def source_of(
     sample_weight: Any = None,
     query_weight: Any = None,
     client: Any = None,
+    *,
+    by_columns: bool = False,
 ) -> Source | None:
-    """Give data in parts as such; None where it is in memory."""
+    """Give data in parts as such; None where it is in memory.
+
+    `by_columns`: features of a scan may lie in memory column after column.
+    """
     columns = {"y": y, "qid": qid, "sample_weight": sample_weight, "query_weight": query_weight}
     if isinstance(X, Scan):
         for name, value in columns.items():
             if value is not None:
                 raise ParameterError(name, type(value).__name__, "left out: a scan has its own columns")
-        return ScanSource(X, None if client is None else checked_client(client))
+        return ScanSource(X, None if client is None else checked_client(client), by_columns)
     if is_collection(X):
         from concordant.rankers.partitioned.collection import CollectionSource
 

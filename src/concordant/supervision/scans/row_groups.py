@@ -17,6 +17,10 @@ from concordant.supervision.readers.tables import _validated, naming_damage
 
 __all__ = ["RowGroups", "footer_of", "opened"]
 
+# Columns of row groups whose pages this process has compared with their checksums, which takes as long as
+# half of the reading: once is enough, since files that change have other stamps.
+VERIFIED: set[tuple[object, ...]] = set()
+
 
 @dataclass(frozen=True)
 class RowGroups:
@@ -63,11 +67,13 @@ class RowGroups:
     def table(self, columns: tuple[str, ...]) -> Any:
         """Read columns as they are; a file that is not the one that was scanned is refused."""
         with naming_damage(self.name, ".parquet"):
-            file = opened(self.path)
+            pages = (*stamped(self.path), self.groups, columns)
+            file = opened(self.path, verify=pages not in VERIFIED)
             self.refuse_changed(file, columns)
-            return _validated(
-                file.read_row_groups([number for number, _ in self.groups], columns=list(columns))
-            )
+            numbers = [number for number, _ in self.groups]
+            found = _validated(file.read_row_groups(numbers, columns=list(columns)))
+            VERIFIED.add(pages)
+            return found
 
     def refuse_changed(self, file: Any, columns: tuple[str, ...]) -> None:
         """Refuse a file that is not the one that was scanned, as far as its footer tells."""
@@ -104,11 +110,11 @@ class RowGroups:
             raise
 
 
-def opened(path: str) -> Any:
+def opened(path: str, *, verify: bool = True) -> Any:
     """Give the Parquet file, whose pages are compared with their checksums, where they have any."""
     from pyarrow.parquet import ParquetFile
 
-    return ParquetFile(path, metadata=footer_of(path).metadata, page_checksum_verification=True)
+    return ParquetFile(path, metadata=footer_of(path).metadata, page_checksum_verification=verify)
 
 
 @dataclass(frozen=True)
@@ -131,8 +137,13 @@ class Footer:
 
 def footer_of(path: str) -> Footer:
     """Give the footer of a file; it may be long, and is kept for the next time."""
+    return read_footer(*stamped(path))
+
+
+def stamped(path: str) -> tuple[str, int, int]:
+    """Give the file with its size and the time of its last change, by which it is told from later ones."""
     found = Path(path).stat()
-    return read_footer(path, found.st_size, found.st_mtime_ns)
+    return path, found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=16)
