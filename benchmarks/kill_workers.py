@@ -6,6 +6,8 @@ import signal
 import statistics
 import threading
 import time
+import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +21,39 @@ from benchmarks.tables import Table
 from benchmarks.timing import watched
 from concordant.solvers.partitioned.local import local_cluster
 
-SIZE = 1.3 * GB
-MODEL: dict[str, Any] = {"metric": "ndcg@10", "alpha": 1e-6, "tol": 1e-12}
 ATTEMPTS = 30  # for each kill, sooner each time: a fit may end before it
-ENOUGH = 1e-8  # of the largest weight
+ENOUGH = 1e-8  # of the largest number
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is fitted, to a set of so many bytes; and the numbers by which two models are compared."""
+
+    name: str
+    size: float
+    model: Callable[..., Any]
+    numbers: Callable[[Any], np.ndarray]
+
+
+def linear(told: Callable[[Any], object]) -> Any:
+    """Give a linear ranker that tells of its steps."""
+    return cc.LinearRanker("ndcg@10", alpha=1e-6, tol=1e-12, callback=told)
+
+
+def trees(_: Callable[[Any], object]) -> Any:
+    """Give trees, which cannot tell."""
+    return cc.BoostedRanker("ndcg@10", n_estimators=50)
+
+
+def scores(model: Any) -> np.ndarray:
+    """Give the scores of some items."""
+    return model.predict(np.random.default_rng(0).standard_normal((1000, FEATURES)).astype(np.float32))
+
+
+KINDS = (
+    Kind("LinearRanker", 1.3 * GB, linear, lambda model: model.coef_),
+    Kind("BoostedRanker", 0.13 * GB, trees, scores),
+)
 
 
 @dataclass
@@ -32,51 +63,66 @@ class Kill:
     moment: float
     gradients: int  # steps of the solver before it
     seconds: float
-    apart: float  # largest difference of a weight, as a share of the largest
+    apart: float  # largest difference of a number, as a share of the largest
 
 
 @dataclass
 class Trial:
     """A cluster, a set, and what a fit takes and gives where nobody is killed."""
 
+    kind: Kind
     client: Any
     path: Path
     n_workers: int
     times: int
     seconds: float = field(init=False)
-    coef: np.ndarray = field(init=False)
+    begun: float = field(init=False)  # seconds until the first step of the solver
+    numbers: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.client.wait_for_workers(self.n_workers, timeout=120)
-        fits = [self.fit() for _ in range(self.times)][-3:]  # the first loads the kernels
-        self.seconds, self.coef = statistics.median(seconds for seconds, _ in fits), fits[0][1]
-        if any(not np.array_equal(self.coef, coef) for _, coef in fits):
+        fits, first = [], []
+        for _ in range(self.times):
+            steps: list[float] = []
+            fits.append(self.fit(steps))
+            first.append(min(steps, default=0.0))
+        self.seconds, self.numbers = statistics.median(one for one, _ in fits[-3:]), fits[-1][1]
+        self.begun = statistics.median(first[-3:])  # the first fit loads the kernels
+        if any(not np.array_equal(self.numbers, numbers) for _, numbers in fits):
             raise ValueError("undisturbed fits differ")
 
-    def fit(self, steps: list[int] | None = None) -> tuple[float, np.ndarray]:
-        """Seconds and weights of a fit; its steps are counted."""
-        told = None if steps is None else lambda step: steps.append(step.iteration)
+    def fit(self, steps: list[float]) -> tuple[float, np.ndarray]:
+        """Seconds and numbers of a fit; the times of its steps are noted."""
         start = time.perf_counter()
-        model = cc.LinearRanker(**MODEL, callback=told).fit(cc.scan_parquet(self.path), client=self.client)
-        return time.perf_counter() - start, model.coef_
+        model = self.kind.model(lambda _: steps.append(time.perf_counter() - start))
+        model.fit(cc.scan_parquet(self.path), client=self.client)
+        return time.perf_counter() - start, self.kind.numbers(model)
 
-    def killed(self, rng: random.Random) -> Kill:
-        """Fit, and meanwhile kill a worker; again where the fit was over before."""
+    def killed(self, rng: random.Random, *, late: bool) -> Kill:
+        """Fit, and meanwhile kill a worker, if late amid the solver's steps; again where the fit was over."""
+        begun = self.begun if late else 0.0
         for attempt in range(ATTEMPTS):
             self.ready()
-            found = self.attempt(rng.uniform(0.0, self.seconds) * 0.5**attempt, rng)
+            moment = begun + rng.uniform(0.0, self.seconds - begun) * 0.5**attempt
+            found = self.attempt(moment, rng)
             if found is not None:
                 return found
         raise TimeoutError("every fit ended before the kill")
 
     def ready(self) -> None:
         """Wait until all workers are there, and have loaded the library."""
-        self.client.wait_for_workers(self.n_workers, timeout=120)
-        self.client.run(loaded)
+        while True:
+            try:
+                self.client.wait_for_workers(self.n_workers, timeout=120)
+                self.client.run(loaded)
+            except OSError:  # one was killed just now, after the end of its fit
+                time.sleep(0.1)
+            else:
+                return
 
     def attempt(self, moment: float, rng: random.Random) -> Kill | None:
         """Fit, and kill a worker at a moment; None if the fit had ended."""
-        steps: list[int] = []
+        steps: list[float] = []
         before: list[int] = []
         process = rng.choice(processes(self.client))
 
@@ -86,12 +132,14 @@ class Trial:
 
         timer = threading.Timer(moment, kill)
         timer.start()
-        seconds, coef = self.fit(steps)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of workers that were lost
+            seconds, numbers = self.fit(steps)
         timer.cancel()
         timer.join()
         if not before or moment > seconds:
             return None
-        apart = float(np.abs(coef - self.coef).max() / np.abs(self.coef).max())
+        apart = float(np.abs(numbers - self.numbers).max() / np.abs(self.numbers).max())
         return Kill(moment, before[0], seconds, apart)
 
 
@@ -119,50 +167,58 @@ def run(*, quick: bool) -> list[Table]:
     """Both tables."""
     sizes, kills = ((2,), 1) if quick else ((2, 3), 20)
     rng, found = random.Random(0), {}
-    with drawn(SIZE / 1000, row_group=1 << 18) if quick else drawn(SIZE) as (path, _):
-        scan = cc.scan_parquet(path)
-        about = f"{scan.n_rows:,} documents, {FEATURES} features, {len(scan.parts)} parts"
-        for n_workers in sizes:
-            with patient(), local_cluster(n_workers) as client:
-                trial = Trial(client, path, n_workers, 1 if quick else 4)
-                turns = watched(range(kills), f"{n_workers} workers")
-                found[n_workers] = trial.seconds, [trial.killed(rng) for _ in turns]
-    return [summary(found, about), every(found)]
+    for kind in KINDS[: 1 if quick else None]:
+        size, given = (kind.size / 1000, {"row_group": 1 << 18}) if quick else (kind.size, {})
+        with drawn(size, **given) as (path, _):
+            for n_workers in sizes:
+                with patient(), local_cluster(n_workers) as client:
+                    trial = Trial(kind, client, path, n_workers, 1 if quick else 4)
+                    turns = watched(range(kills), f"{kind.name}, {n_workers} workers")
+                    done = [trial.killed(rng, late=turn % 2 == 1) for turn in turns]
+                    found[kind.name, cc.scan_parquet(path).n_rows, n_workers] = trial.seconds, done
+    return [summary(found), every(found)]
 
 
-def summary(found: dict[int, tuple[float, list[Kill]]], about: str) -> Table:
+Found = dict[tuple[str, int, int], tuple[float, list[Kill]]]
+
+
+def summary(found: Found) -> Table:
     """Count the models."""
     note = (
-        f"{about}, read from Parquet and held by worker processes of this machine, each with a nanny that "
-        "starts another where one dies. In each fit one worker, drawn at random, is ended by `kill -9` at a "
-        "moment drawn evenly from the length of an undisturbed fit. Equal: the weights have the bits of an "
-        f"undisturbed fit; near: they differ by at most {ENOUGH:g} of the largest weight. "
-        f"`cc.LinearRanker({', '.join(f'{name}={value!r}' for name, value in MODEL.items())})`."
+        f"{FEATURES} features, read from Parquet and held by worker processes of this machine, each with a "
+        "nanny that starts another where one dies. In each fit one worker, drawn at random, is ended by "
+        "`kill -9`: in every other fit at a moment drawn evenly from the length of an undisturbed one, in "
+        "the others amid the steps of the solver (of trees, likewise from the whole length). Equal: the "
+        "numbers (weights; of trees, scores of 1,000 items) have the bits of an undisturbed fit; near: they "
+        "differ by "
+        f"at most {ENOUGH:g} of the largest. A linear ranker goes on with the sums of the others; trees are "
+        "all grown again. `cc.LinearRanker('ndcg@10', alpha=1e-6, tol=1e-12)`, "
+        "`cc.BoostedRanker('ndcg@10', n_estimators=50)`."
     )
     columns = (
-        "workers", "kills", "equal models", "near", "largest difference", "undisturbed fit, s",
-        "killed: median, s", "most, s",
+        "ranker", "documents", "workers", "kills", "amid steps", "equal models", "near",
+        "largest difference", "undisturbed fit, s", "killed: median, s", "most, s",
     )  # fmt: skip
     table = Table("Workers killed during a fit", note, columns)
-    for n_workers, (seconds, kills) in found.items():
+    for head, (seconds, kills) in found.items():
         apart, took = [one.apart for one in kills], [one.seconds for one in kills]
         equal, near = sum(one == 0.0 for one in apart), sum(one <= ENOUGH for one in apart)
+        amid = sum(one.gradients > 0 for one in kills)
         times = seconds, statistics.median(took), max(took)
-        table.rows.append((n_workers, len(kills), equal, near, max(apart), *times))
+        table.rows.append((*head, len(kills), amid, equal, near, max(apart), *times))
     return table
 
 
-def every(found: dict[int, tuple[float, list[Kill]]]) -> Table:
+def every(found: Found) -> Table:
     """List the kills."""
     note = (
         "The moment in shares of an undisturbed fit; steps of the solver before it (0: while the data were "
-        "read and measured); and how much longer the fit took than an undisturbed one."
+        "read and measured; trees do not tell); and how much longer the fit took than an undisturbed one."
     )
-    table = Table(
-        "Every kill", note, ("workers", "moment", "steps before", "seconds longer", "largest difference")
-    )
-    for n_workers, (seconds, kills) in found.items():
+    columns = ("ranker", "workers", "moment", "steps before", "seconds longer", "largest difference")
+    table = Table("Every kill", note, columns)
+    for (name, _, n_workers), (seconds, kills) in found.items():
         for one in sorted(kills, key=lambda one: one.moment):
             longer = one.seconds - seconds
-            table.rows.append((n_workers, one.moment / seconds, one.gradients, longer, one.apart))
+            table.rows.append((name, n_workers, one.moment / seconds, one.gradients, longer, one.apart))
     return table
