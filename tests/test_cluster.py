@@ -1,10 +1,13 @@
 """Fits on a Dask cluster: the same bits on any of them, whatever happens to the workers."""
 
+import gc
 import logging
 import os
 import signal
 import threading
+import time
 import warnings
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -290,6 +293,7 @@ def test_no_client(monkeypatch):
         ),
         (lambda: distributed.comm.CommClosedError("closed"), "scheduler is gone"),
         (distributed.TimeoutError, "has no worker"),
+        (lambda: distributed.client.ClosedClientError("Client is closed"), "client was closed"),
     ],
 )
 def test_what_dask_says_is_named(raised, message):
@@ -297,6 +301,55 @@ def test_what_dask_says_is_named(raised, message):
         raise raised()
     with pytest.raises(ZeroDivisionError), module.naming_faults():
         raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("which", ["client", "cluster"])
+def test_what_is_closed_amid_a_fit_is_named(which):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lonely = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
+    with lonely, distributed.Client(lonely, set_as_default=False) as own:
+        closed = {"client": own, "cluster": lonely}[which]
+        with pytest.raises(ClusterError, match=r"(client was closed|scheduler is gone)(.|\n)*checkpoint"):
+            LinearRanker(callback=lambda _: closed.close()).fit(SCAN, client=own)
+        with pytest.raises(ClusterError):
+            module.submitted(own, len, ())
+
+
+class Picky(Exception):  # noqa: N818
+    """Cannot be copied."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} {other}")
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (GradeError, lambda own, X, y, qid: LinearRanker().fit(X, y - 9, qid=qid, client=own)),
+        (GradeError, lambda own, X, y, qid: cc.evaluate(len, X, y - 9, qid=qid, client=own)),
+        (LabelError, lambda own, X, y, _: cc.Comparer().fit(X[:, :2, None], y + 9, client=own)),
+    ],
+)
+def test_workers_hold_nothing_of_a_refused_fit(client, error, refused):
+    before = set(client.futures)
+    with suppress(error):
+        refused(client, *arrays(TOY.X, TOY.y, TOY.qid))
+    gc.collect()
+    for _ in range(50):  # Dask forgets on another thread
+        if set(client.futures) <= before:
+            return
+        time.sleep(0.1)
+    raise AssertionError(set(client.futures) - before)
+
+
+def test_an_error_that_cannot_be_copied_is_raised_as_it_is(client):
+    released = []
+    future = SimpleNamespace(exception=lambda: Picky(1, 2), release=lambda: released.append(1))
+    assert str(module.own_error(future)) == "1 2"
+    assert released
+    with pytest.raises(ZeroDivisionError):
+        gathered(client, [client.submit(lambda: 1 / 0)])
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch):

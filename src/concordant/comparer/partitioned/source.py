@@ -18,6 +18,7 @@ from concordant.solvers.partitioned.cluster import (
     checked_client,
     is_collection,
     partitions,
+    submitted,
 )
 from concordant.solvers.partitioned.margin_sgd import ON_CLUSTER
 from concordant.solvers.partitioned.parts import Parts, StreamedParts
@@ -71,9 +72,7 @@ class ArraySource:
             check_alike(name, value, pairs)
         apart = {name: partitions(client, value) for name, value in given.items()}
         rows = [
-            client.submit(
-                chunk_rows, number, one, {name: own[number] for name, own in apart.items()}, pure=False
-            )
+            submitted(client, chunk_rows, number, one, {name: own[number] for name, own in apart.items()})
             for number, one in enumerate(partitions(client, by_rows(pairs)))
         ]
         return cls(client, rows)
@@ -102,7 +101,7 @@ class ScanSource:
         """Have the parts read by the workers of a client, if there is one."""
         if client is None:
             return cls(scan)
-        return cls(scan, client, [client.submit(read, part, pure=False) for part in scan.parts])
+        return cls(scan, client, [submitted(client, read, part) for part in scan.parts])
 
     @property
     def n_parts(self) -> int:

@@ -16,6 +16,7 @@ from concordant.solvers.partitioned.cluster import (
     gathered,
     is_collection,
     partitions,
+    submitted,
 )
 from concordant.solvers.partitioned.parts import Parts, Prepare
 from concordant.supervision.check import check_features, plain_features
@@ -84,7 +85,7 @@ class CollectionSource:
             raise FeaturesError("X", f"it is a {type(X).__name__}, neither a frame nor an array of rows")
         names, X = frame_names(X), by_rows(X)
         rows = checked_partitions(client, X, columns)
-        pieces = gathered(client, [client.submit(piece, row, pure=False) for row in rows])
+        pieces = gathered(client, [submitted(client, piece, row) for row in rows])
         kept = [number for number, one in enumerate(pieces) if one is not None]
         if not kept:
             raise EmptyDataError("X")
@@ -123,7 +124,7 @@ def checked_partitions(client: Any, X: Any, columns: Mapping[str, Any]) -> list[
     features = partitions(client, whole)
     apart = {name: partitions(client, value) for name, value in apart.items()}
     return [
-        client.submit(part_rows, number, one, {name: own[number] for name, own in apart.items()}, pure=False)
+        submitted(client, part_rows, number, one, {name: own[number] for name, own in apart.items()})
         for number, one in enumerate(features)
     ]
 

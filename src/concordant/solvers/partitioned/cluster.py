@@ -38,6 +38,7 @@ __all__ = [
     "partitions",
     "refuse_loss",
     "returned",
+    "submitted",
     "waited",
 ]
 
@@ -116,7 +117,7 @@ def version() -> str:
 def naming_faults() -> Iterator[None]:
     """What Dask says of a cluster that fails becomes a named error; ours come through as they are."""
     distributed = library()
-    from distributed.client import FutureCancelledError, FuturesCancelledError
+    from distributed.client import ClosedClientError, FutureCancelledError, FuturesCancelledError
     from distributed.comm import CommClosedError
 
     try:
@@ -126,6 +127,8 @@ def naming_faults() -> Iterator[None]:
     except distributed.scheduler.KilledWorker as error:
         hint = "it may need more memory than a worker has: use more or larger ones, or smaller row groups."
         raise ClusterError(f"every worker that held a part died ({error})", hint) from error
+    except ClosedClientError as error:
+        raise ClusterError(f"the client was closed ({error})", CHECKPOINT) from error
     except (FutureCancelledError, FuturesCancelledError, CommClosedError) as error:
         raise ClusterError(f"the scheduler is gone ({' '.join(str(error).split())})", CHECKPOINT) from error
     except distributed.TimeoutError as error:
@@ -143,12 +146,26 @@ def gathered(client: Any, futures: Any, needed: Collection[str] = ()) -> Any:
             waited(client, tasks, needed)
             for future in tasks:  # of several faults the first part's, whichever was found first
                 if future.status == "error":
-                    future.result()
+                    raise own_error(future).with_traceback(future.traceback())
             fetched = partial(client.gather, futures, asynchronous=True)
             try:
                 return client.sync(fetched, callback_timeout=seconds)
             except library().TimeoutError:  # its worker may have died since: then it is not done any more
                 seconds *= 2.0
+
+
+def own_error(future: Any) -> BaseException:
+    """Give what a task raised, as an error that Dask does not keep.
+
+    What is raised gets a traceback, that has frames, and these have the futures of all parts: if the client
+    had it, workers would hold the parts of a refused fit as long as the client is there.
+    """
+    error: BaseException = future.exception()
+    try:
+        return copy(error)
+    except Exception:  # noqa: BLE001  # it wants other arguments than it says it was made of
+        future.release()
+        return error
 
 
 def waited(
@@ -188,6 +205,12 @@ def refuse_loss(needed: Collection[str], workers: Collection[str]) -> None:
     """Refuse to go on where a worker is gone that is needed."""
     if lost := sorted(set(needed) - set(workers)):
         raise WorkerLostError(f"worker {lost[0]} is gone, and the fit cannot go on without it")
+
+
+def submitted(client: Any, function: Job, *given: Any, **how: Any) -> Any:
+    """Give the future of a call; each is a task of its own: no other fit's is taken for it."""
+    with naming_faults():
+        return client.submit(function, *given, pure=False, **how)
 
 
 class ClusterParts:
@@ -233,9 +256,8 @@ class ClusterParts:
         return len(self.held)
 
     def submitted(self, function: Job, *given: Any, priority: int = 0, place: str | None = None) -> Any:
-        """Give the future of a call; each is a task of its own: no other fit's is taken for it."""
-        with naming_faults():
-            return self.client.submit(function, *given, pure=False, priority=priority, workers=place)
+        """Give the future of a call."""
+        return submitted(self.client, function, *given, priority=priority, workers=place)
 
     def begun(self, job: Job, *given: Any, some: slice = ALL) -> list[Any]:
         """Begin the job on every part, or on some of them, where they are."""
