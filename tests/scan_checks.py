@@ -62,12 +62,12 @@ def check_scan(scan, columns):
     assert scan.n_rows == len(columns["qid"])
     assert scan.n_queries == len(expected)
     assert scan.n_features == columns["X"].shape[1]
-    for number, part in enumerate(scan.parts):
+    for number, part in enumerate(scan.with_docid().parts):
         rows, own = part.read(), scan.index.own(number)
         assert rows.X.dtype == columns["X"].dtype
         assert rows.X.flags.c_contiguous
         assert part.n_rows == len(rows.y)
-        assert part.nbytes == rows.X.nbytes
+        assert part.nbytes > rows.X.nbytes + rows.y.nbytes
         assert (
             rows.queries.ids.tolist() == scan.index.ids[own].tolist() == sorted(scan.index.ids[own].tolist())
         )
@@ -90,6 +90,7 @@ def check_scan(scan, columns):
 
 def wrong_scans(scan):
     """Scans that are almost right; there are two parts at least, one of them of two rows that differ."""
+    scan = scan.with_docid()
     parts, index = scan.parts, scan.index
     edges = [index.own(number) for number in range(len(parts))]
     pieces = [(index.ids[own], index.sizes[own], None) for own in edges]

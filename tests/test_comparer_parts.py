@@ -409,7 +409,7 @@ def table_of(pairs, y, **more):
 
 
 def test_files_are_read_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_module, "PART_BYTES", 2000)
+    monkeypatch.setattr(parquet_module, "PART_BYTES", 4200)
     pairs, y = games(100)
     weight = np.random.default_rng(0).random(100)
     more = {"w": weight, "left_id": [f"a{k}" for k in range(100)], "right_id": ["b"] * 100}

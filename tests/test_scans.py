@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from concordant.evaluation.evaluated import evaluate
 from concordant.exceptions import (
     ConcordantError,
     EmptyDataError,
@@ -252,12 +253,23 @@ def test_columns_that_cannot_be_features(small):
 
 def test_a_part_must_fit_in_memory_several_times(small):
     path, _ = small
-    least = IN_FLIGHT * 7 * 3 * 8
+    least = IN_FLIGHT * 7 * (3 * 8 + 8 + 40)  # features, grade, and what works on them
     assert scan_parquet(path, memory=least).n_rows == 7
-    with pytest.raises(ParameterError, match=f"at least {least:,} bytes.*row groups 0 to 1".replace(",", "")):
+    with pytest.raises(ParameterError, match=r"at least 3 KiB, 6 times .*row groups 0 to 1"):
         scan_parquet(path, memory=least - 1)
     with pytest.raises(ParameterError, match="memory='lots'"):
         scan_parquet(path, memory="lots")
+
+
+def test_document_ids_are_read_where_they_are_asked_for(small):
+    path, _ = small
+    spoil(path, "docid", 4, None)
+    scan = scan_parquet(path)
+    assert scan.parts[0].read().docid is None  # so a fit reads it
+    for asked in (lambda: list(scan), lambda: evaluate(len, scan, metrics="ndcg[trec_eval]")):
+        with pytest.raises(LabelError, match="row group 1: column 'docid' has no id at row 1"):
+            asked()
+    assert evaluate(lambda X: X[:, 0], scan).ids.tolist() == [1, 2, 3, 9]
 
 
 def test_nothing_to_read(tmp_path):

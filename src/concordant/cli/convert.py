@@ -56,7 +56,7 @@ def convert(
     features: FeatureColumns = None,
     memory: Annotated[
         str,
-        typer.Option("--memory", metavar="SIZE", help="Of features in memory at a time; a query: a sixth."),
+        typer.Option("--memory", metavar="SIZE", help="Of rows in memory at a time; a query: a sixth."),
     ] = "1GiB",
     row_group: Annotated[
         str, typer.Option("--row-group", metavar="SIZE", help="Of the features in a row group, at most.")

@@ -19,7 +19,7 @@ from concordant.rankers.progress import passing
 from concordant.rankers.training import query_weights
 from concordant.supervision.data import RankingData
 from concordant.supervision.queries import Queries
-from concordant.supervision.scans.scan import Part, PartRows, locating
+from concordant.supervision.scans.scan import Part, PartRows, Scan, locating
 from concordant.types import ArrayLike, FloatArray
 
 __all__ = ["Evaluation", "evaluate"]
@@ -100,6 +100,8 @@ def evaluate(
         if y is not None or qid is not None:
             raise ParameterError("y", "given", "left out: X has labels and query ids of its own")
         X, y, qid = data.X, data.y, data.qid
+    if isinstance(X, Scan) and any(metric.convention.ties == "id_descending" for metric in chosen):
+        X = X.with_docid()
     source = source_of(X, y, qid, None, query_weight, client)
     if source is not None:
         return of_parts(model, source, chosen, verbose)

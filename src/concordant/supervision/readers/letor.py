@@ -110,10 +110,11 @@ def parse_letor(
     fill: float = 0.0,
     sizes: IntArray | None = None,
     has_qid: bool | None = None,
+    docids: bool = True,
 ) -> RankingData:
     r"""`read_letor` of texts already in memory, each ending with a line end.
 
-    `has_qid`: whether rows have a query id; None: as the first row.
+    `has_qid`: whether rows have a query id; None: as the first row. `docids`: whether document ids are read.
 
     >>> text = np.frombuffer(b"1 qid:3 1:2\n", dtype=np.uint8)
     >>> parse_letor([Source("memory", text)]).X.tolist()
@@ -139,7 +140,8 @@ def parse_letor(
     _letor_chunks.read(chunks, layout, out)
     X = _as_csr(out, columns, dtype) if sparse else out.values[:, :columns]
     qid = out.qids if sizes is None else _grouped(sizes, n_rows, has_qid=layout.has_qid)
-    return RankingData(X=X, y=out.grades, qid=qid, docid=_docids(chunks, out.spans))
+    docid = _docids(chunks, out.spans) if docids else None
+    return RankingData(X=X, y=out.grades, qid=qid, docid=docid)
 
 
 def _paths(path: PathLike | Iterable[PathLike]) -> list[PathLike]:

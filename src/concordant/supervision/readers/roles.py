@@ -51,10 +51,14 @@ class Roles:
         return cls(qid, grade, tuple(features), docid, sample_weight, query_weight)
 
     @property
+    def weights(self) -> tuple[str, ...]:
+        """The columns of weights."""
+        return tuple(name for name in (self.sample_weight, self.query_weight) if name is not None)
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """The columns of numbers: all but ids."""
-        others = (self.grade, self.sample_weight, self.query_weight)
-        return tuple(name for name in (*others, *self.features) if name is not None)
+        return (self.grade, *self.weights, *self.features)
 
     @property
     def named(self) -> tuple[str, ...]:

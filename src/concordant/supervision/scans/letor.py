@@ -21,11 +21,12 @@ from concordant.supervision.scans.letor_part import LetorPart
 from concordant.supervision.scans.letor_text import NEWLINE, Outline, text_pieces
 from concordant.supervision.scans.parquet_part import mark_of
 from concordant.supervision.scans.scan import IN_FLIGHT, Scan, read_size
+from concordant.supervision.scans.sizes import row_bytes, text_bytes
 from concordant.types import IntArray
 
 __all__ = ["scan_letor"]
 
-PART_BYTES = 64 << 20  # of text, or of features if they take more, after which a part ends with its query
+PART_BYTES = 64 << 20  # of text, or of rows if they take more, after which a part ends with its query
 
 
 def scan_letor(
@@ -48,13 +49,13 @@ def scan_letor(
     dtype
         float64 or float32.
     memory
-        Bytes that features may take at a time, as a number or as text such as "500 MiB".
+        Bytes that rows may take at a time, as a number or as text such as "500 MiB".
 
     Returns
     -------
     Scan
-        Parts are stretches of about 64 MiB of text (or of features, if those take more), each of which ends
-        where a query does. Text has no feature names.
+        Parts are stretches of about 64 MiB of text (or of rows in memory, if those take more), each of which
+        ends where a query does. Text has no feature names.
 
     Raises
     ------
@@ -128,19 +129,19 @@ class Runs:
         end = min(end, Path(file).stat().st_size)  # a line end may have been added
         return cls(ids[own], np.add.reduceat(rows, own), np.r_[starts[own], end], np.r_[before[own], lines])
 
-    def edges(self, row_bytes: int) -> list[int]:
-        """Cut where runs end: after `PART_BYTES` of text, or of features if they take more."""
+    def edges(self, size: int) -> list[int]:
+        """Cut where runs end: after `PART_BYTES` of text, or of rows of this size if they take more."""
         rows, edges = np.r_[0, self.rows.cumsum()], [0]
         while edges[-1] < len(self.ids):
             text = np.searchsorted(self.starts, self.starts[edges[-1]] + PART_BYTES)
-            features = np.searchsorted(rows * row_bytes, rows[edges[-1]] * row_bytes + PART_BYTES)
-            edges.append(min(max(edges[-1] + 1, int(min(text, features))), len(self.ids)))
+            taken = np.searchsorted(rows * size, rows[edges[-1]] * size + PART_BYTES)
+            edges.append(min(max(edges[-1] + 1, int(min(text, taken))), len(self.ids)))
         return edges
 
     def parts(self, file: str, outline: Outline) -> Iterator[tuple[LetorPart, Piece]]:
         """Give the parts of the file, and the queries of each."""
-        row_bytes = outline.n_features * np.dtype(outline.dtype).itemsize
-        for first, last in pairwise(self.edges(row_bytes)):
+        documents = text_bytes(outline.docid_length)
+        for first, last in pairwise(self.edges(row_bytes(outline.n_features, outline.dtype) + documents)):
             queries = Queries.from_runs(self.ids[first:last], self.rows[first:last])
             part = LetorPart(
                 path=str(Path(file).absolute()),
@@ -155,7 +156,7 @@ class Runs:
                 dtype=outline.dtype,
                 zero_based=outline.base == 0,
                 has_qid=bool(outline.has_qid),
-                has_docid=outline.has_docid,
+                docid_bytes=documents,
             )
             yield part, (queries.ids, queries.sizes, None)
 

@@ -15,6 +15,7 @@ from concordant.supervision.readers.roles import Roles
 from concordant.supervision.readers.text import Bytes
 from concordant.supervision.scans.parquet_part import mark_of
 from concordant.supervision.scans.scan import PartRows, locating
+from concordant.supervision.scans.sizes import row_bytes
 
 __all__ = ["LetorPart"]
 
@@ -35,8 +36,10 @@ class LetorPart:
         Rows and columns of X.
     dtype
         Of X: "float32" or "float64".
-    zero_based, has_qid, has_docid
-        Whether features are counted from 0, and what rows of the whole set have.
+    zero_based, has_qid
+        Whether features are counted from 0, and whether rows of the set have query ids.
+    documents, docid_bytes
+        Whether document ids are read, and the bytes that one takes; 0 if the set has none.
     mark
         What the ids and sizes of the queries must hash to.
     """
@@ -53,7 +56,8 @@ class LetorPart:
     dtype: str
     zero_based: bool
     has_qid: bool
-    has_docid: bool
+    docid_bytes: int
+    documents: bool = False
 
     @property
     def name(self) -> str:
@@ -62,15 +66,16 @@ class LetorPart:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the features take."""
-        return self.n_rows * self.n_features * np.dtype(self.dtype).itemsize
+        """Memory that the rows take while they are worked on."""
+        size = row_bytes(self.n_features, self.dtype) + (self.docid_bytes if self.documents else 0)
+        return self.n_rows * size + (self.stop - self.start) // 3  # text is there of two that are being read
 
     @property
     def roles(self) -> Roles:
         """Names of the columns, where names are needed: features are called by their index."""
         first = 0 if self.zero_based else 1
         names = tuple(f"f{first + number}" for number in range(self.n_features))
-        return Roles("qid", "grade", names, "docid" if self.has_docid else None)
+        return Roles("qid", "grade", names, "docid" if self.docid_bytes else None)
 
     def where(self, row: int) -> tuple[str, int]:
         """Rows are counted in the part."""
@@ -85,11 +90,14 @@ class LetorPart:
                 dtype=self.dtype,
                 zero_based=self.zero_based,
                 has_qid=self.has_qid,
+                docids=self.documents,
             )
             queries = Queries.from_ids(data.qid)
             if mark_of(queries.ids, queries.sizes) != self.mark:
                 raise self.changed()
-            docid = np.full(self.n_rows, "") if self.has_docid and data.docid is None else data.docid
+            docid = data.docid
+            if docid is None and self.documents and self.docid_bytes:
+                docid = np.full(self.n_rows, "")
             return PartRows.of(data.X, data.y, queries, docid=docid)
 
     def text(self) -> Bytes:

@@ -20,6 +20,7 @@ from concordant.supervision.scans.conversion.layout import Layout
 from concordant.supervision.scans.conversion.source_memory import cut, named
 from concordant.supervision.scans.conversion.sources import Wanted
 from concordant.supervision.scans.scan import written_size
+from concordant.supervision.scans.sizes import text_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class Outline:
     def __init__(self, n_features: int | None, *, zero_based: bool, dtype: str, room: int) -> None:
         _check_options(sparse=False, n_features=n_features, dtype=dtype, fill=0.0)
         self.given, self.base, self.dtype, self.room = n_features, 0 if zero_based else 1, dtype, room
-        self.largest, self.has_docid = -1, False
+        self.largest, self.docid_length = -1, 0
         self.has_qid: bool | None = None
 
     @property
@@ -89,7 +90,7 @@ class Outline:
         limit = LARGEST if self.given is None else self.n_features
         found = _letor_chunks.outline(chunks, Numbering(self.base, limit, 1, self.has_qid))
         self.largest = max(self.largest, *(chunk.largest for chunk in chunks))
-        self.has_docid = self.has_docid or bool((found.spans[:, 1] > found.spans[:, 0]).any())
+        self.docid_length = max(self.docid_length, int((found.spans[:, 1] - found.spans[:, 0]).max()))
         self.refuse_wide(chunks)
         return found
 
@@ -133,8 +134,8 @@ class LetorSource:
     def layout(self) -> Layout:
         """What is written of each row."""
         outline = self.outline
-        roles = self.wanted.nameless(outline.n_features, outline.base, docid=outline.has_docid)
-        return self.wanted.layout(roles, outline.dtype)
+        roles = self.wanted.nameless(outline.n_features, outline.base, docid=outline.docid_length > 0)
+        return self.wanted.layout(roles, outline.dtype, text_bytes(outline.docid_length))
 
     def ids(self) -> Iterator[NDArray[Any]]:
         """Give the ids of all rows."""

@@ -15,9 +15,10 @@ from concordant.supervision.readers.outcomes import key_of, signs_of
 from concordant.supervision.readers.tables import _columns, _numbers
 from concordant.supervision.scans.parquet_part import matrix
 from concordant.supervision.scans.row_groups import RowGroups
+from concordant.supervision.scans.sizes import row_bytes
 from concordant.types import FloatArray, IntArray
 
-__all__ = ["PairRoles", "PairRows", "ParquetPairs"]
+__all__ = ["PairRoles", "PairRows", "ParquetPairs", "pair_bytes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,11 @@ class PairRoles:
         return (*(name for name in others if name is not None), *self.numbers)
 
 
+def pair_bytes(roles: PairRoles) -> int:
+    """Give the bytes of a pair while it is worked on: features, outcome, weight, and what is made of them."""
+    return row_bytes(len(roles.numbers), "float64", n_weights=1)
+
+
 @dataclass(frozen=True)
 class ParquetPairs(RowGroups):
     """Row groups of which each row is a pair; `roles` says which columns are what."""
@@ -81,8 +87,8 @@ class ParquetPairs(RowGroups):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the features take."""
-        return self.n_rows * len(self.roles.numbers) * 8
+        """Memory that the pairs take while they are worked on."""
+        return self.n_rows * pair_bytes(self.roles)
 
     def read(self) -> PairRows:
         """Give the pairs; a bad one is refused by file, row group and row."""

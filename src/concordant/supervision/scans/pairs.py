@@ -11,7 +11,7 @@ from concordant.exceptions import EmptyDataError, LabelError, UnknownNameError
 from concordant.supervision.readers.outcomes import meanings_of
 from concordant.supervision.readers.pair_columns import id_columns, pair_features
 from concordant.supervision.readers.text import PathLike
-from concordant.supervision.scans.pair_part import PairRoles, PairRows, ParquetPairs
+from concordant.supervision.scans.pair_part import PairRoles, PairRows, ParquetPairs, pair_bytes
 from concordant.supervision.scans.parquet import (
     cut_groups,
     number_type,
@@ -38,7 +38,7 @@ class PairScan:
     feature_names
         Of an item.
     memory
-        Bytes of features that may be in memory at a time.
+        Bytes of pairs that may be in memory at a time.
     """
 
     parts: tuple[Any, ...]
@@ -91,7 +91,7 @@ def scan_pairs(
     sample_weight
         Column of weights, by default none.
     memory
-        Bytes that features may take at a time, as a number or as text such as "500 MiB".
+        Bytes that pairs may take at a time, as a number or as text such as "500 MiB".
 
     Returns
     -------
@@ -166,5 +166,5 @@ def check_columns(files: Mapping[str, Any], roles: PairRoles) -> None:
 def cut_pairs(file: str, roles: PairRoles) -> Iterator[ParquetPairs]:
     """Give the parts of a file."""
     path = str(Path(file).absolute())
-    for groups in cut_groups(path, 8 * len(roles.numbers)):
+    for groups in cut_groups(path, pair_bytes(roles)):
         yield ParquetPairs(path, file, groups, footer_of(path).stamp, roles)

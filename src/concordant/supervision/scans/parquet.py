@@ -24,6 +24,7 @@ from concordant.supervision.scans.index import Index, Piece
 from concordant.supervision.scans.parquet_part import ParquetPart, mark_of, opened
 from concordant.supervision.scans.row_groups import footer_of
 from concordant.supervision.scans.scan import Scan, read_size
+from concordant.supervision.scans.sizes import docid_bytes, row_bytes
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PART_BYTES", "WHOLE_QUERIES", "scan_parquet"]
 
-PART_BYTES = 64 << 20  # of features, up to which row groups are read together
+PART_BYTES = 64 << 20  # up to which row groups are read together
 WHOLE_QUERIES = {b"concordant.row_groups": b"whole queries"}
 """What `write_parquet` says in a file whose row groups are as the caller wants them: none are joined."""
 
@@ -59,7 +60,8 @@ def scan_parquet(
     sample_weight, query_weight
         Columns of weights, by default none; all rows of a query have the same `query_weight`.
     memory
-        Bytes that features may take at a time, as a number or as text such as "500 MiB".
+        Bytes that rows may take at a time, as a number or as text such as "500 MiB": features, grades,
+        weights, and what a fit makes of them.
 
     Returns
     -------
@@ -76,12 +78,13 @@ def scan_parquet(
     NotNumericError, NonFiniteError, GradeError
         While the parts are read, at the first bad row, by file, row group and row in it (from 0).
     ParameterError
-        If six times the largest part is more than `memory`.
+        If six times the largest part is more than `memory`; also where document ids, which a fit does not
+        read, are asked for and do not fit.
 
     Notes
     -----
     Scanning reads the footers and the columns `qid` and `query_weight`. The rows of a query may stand
-    anywhere in a part.
+    anywhere in a part. How long document ids are is told by the footers: about, if their lengths differ.
 
     Examples
     --------
@@ -198,20 +201,26 @@ def is_intended(schema: Any) -> bool:
 
 def cut(file: str, roles: Roles, dtype: str) -> Iterator[ParquetPart]:
     """Give the parts of a file."""
-    path, row_bytes = str(Path(file).absolute()), len(roles.features) * np.dtype(dtype).itemsize
-    for groups in cut_groups(path, row_bytes):
-        yield ParquetPart(path, file, groups, footer_of(path).stamp, roles, dtype)
+    path = str(Path(file).absolute())
+    footer = footer_of(path)
+    documents = docid_bytes(footer.metadata, roles.docid)
+    size = row_bytes(len(roles.features), dtype, len(roles.weights)) + documents
+    for groups in cut_groups(path, size):
+        yield ParquetPart(path, file, groups, footer.stamp, roles, dtype, docid_bytes=documents)
 
 
-def cut_groups(path: str, row_bytes: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Give number and rows of row groups, as they are; small ones together, unless they were so intended."""
+def cut_groups(path: str, size: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Give number and rows of row groups, as they are; small ones together, unless they were so intended.
+
+    `size`: bytes of a row.
+    """
     found = opened(path)
     footer, limit = found.metadata, 0 if is_intended(found.schema_arrow) else PART_BYTES
     together: list[tuple[int, int]] = []
     waiting = 0  # rows of those
     for number in range(footer.num_row_groups):
         rows = footer.row_group(number).num_rows
-        if together and (waiting + rows) * row_bytes > limit:
+        if together and (waiting + rows) * size > limit:
             yield tuple(together)
             together, waiting = [], 0
         if rows:

@@ -22,6 +22,7 @@ from concordant.supervision.readers.tables import (
 from concordant.supervision.scans.index import Piece
 from concordant.supervision.scans.row_groups import RowGroups, opened
 from concordant.supervision.scans.scan import PartRows
+from concordant.supervision.scans.sizes import row_bytes
 from concordant.supervision.weights import agreed_weights
 from concordant.types import IntArray
 
@@ -39,32 +40,45 @@ class ParquetPart(RowGroups):
 
     Attributes
     ----------
-    path, shown, groups
+    path, shown, groups, stamp
         As of `RowGroups`.
     roles
-        The columns that are read.
+        What the columns are.
     dtype
         Of X: "float32" or "float64".
     whole
         Whether the ids are text, all of it whole numbers, and so read as numbers.
     mark
         What the ids and sizes of the queries must hash to; None: unknown.
+    documents, docid_bytes
+        Whether document ids are read, and the bytes that one takes, about.
+    by_columns
+        Whether X shall lie in memory column after column, as it does in the file: that takes less time.
     """
 
     roles: Roles
     dtype: str
     whole: bool = False
     mark: int | None = None
+    documents: bool = False
+    docid_bytes: int = 0
+    by_columns: bool = False
 
     @property
     def nbytes(self) -> int:
-        """Memory that the features take."""
-        return self.n_rows * len(self.roles.features) * np.dtype(self.dtype).itemsize
+        """Memory that the rows take while they are worked on."""
+        roles, documents = self.roles, self.docid_bytes if self.documents else 0
+        return self.n_rows * (row_bytes(len(roles.features), self.dtype, len(roles.weights)) + documents)
+
+    @property
+    def wanted(self) -> Roles:
+        """The columns that are read."""
+        return self.roles if self.documents else replace(self.roles, docid=None)
 
     def read(self) -> PartRows:
         """Give the rows; a bad one is refused by file, row group and row."""
         with self.located("read"):
-            table = self.table(self.roles.named)
+            table = self.table(self.wanted.named)
             queries = self.queries(table)
             if self.mark not in (None, mark_of(queries.ids, queries.sizes)):
                 raise self.changed("it has other queries")
@@ -74,7 +88,7 @@ class ParquetPart(RowGroups):
 
     def others(self, table: Any) -> dict[str, Any]:
         """Give all columns but the ids of queries and the features, checked."""
-        roles, (column, _) = self.roles, _columns(table)
+        roles, (column, _) = self.wanted, _columns(table)
         found: dict[str, Any] = {"y": check_grades(column(roles.grade), f"column {roles.grade!r}")}
         for role, name in (("sample_weight", roles.sample_weight), ("query_weight", roles.query_weight)):
             found[role] = None if name is None else check_nonnegative(column(name), f"column {name!r}", "row")
@@ -84,7 +98,8 @@ class ParquetPart(RowGroups):
     def features(self, table: Any) -> NDArray[Any]:
         """Give X, checked."""
         try:
-            return matrix(table.select(self.roles.features), self.dtype)
+            wanted = table.select(self.roles.features)
+            return columns(wanted, self.dtype) if self.by_columns else matrix(wanted, self.dtype)
         except ConcordantError:
             for name in self.roles.features:  # says the same, and counts the rows of the whole column
                 _numbers(table.column(name).to_numpy(), name)
@@ -141,6 +156,22 @@ def matrix(table: Any, dtype: str) -> NDArray[Any]:
             rows[:] = found
         start += piece.num_rows
     return X
+
+
+def columns(table: Any, dtype: str) -> NDArray[Any]:
+    """Give columns of finite numbers as a matrix whose columns are contiguous."""
+    import pyarrow as pa
+
+    height, width = table.shape
+    # Arrow keeps the memory of the part before; the system would give, and empty, new pages for each.
+    memory = pa.allocate_buffer(height * width * np.dtype(dtype).itemsize)
+    X: NDArray[Any] = np.frombuffer(memory, dtype=dtype).reshape(width, height)
+    for place, (name, column) in enumerate(zip(table.schema.names, table.columns, strict=True)):
+        start = 0
+        for piece in column.chunks:
+            X[place, start : start + len(piece)] = finite(piece.to_numpy(zero_copy_only=False), name)
+            start += len(piece)
+    return X.T
 
 
 def turned(piece: Any, dtype: str) -> NDArray[Any] | None:

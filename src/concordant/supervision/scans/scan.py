@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -39,7 +39,7 @@ class PartRows:
     sample_weight, query_weight
         One number per row; None: all are 1.
     docid
-        Document ids; None: there are none.
+        Document ids; None: there are none, or nobody asked for them.
     moved
         Row here -> row as it was read; None: the same.
     """
@@ -79,7 +79,7 @@ class Part(Protocol):
     name
         Where they are, for messages: "train.parquet, row group 3".
     n_rows, nbytes
-        How many rows, and how much memory their features take.
+        How many rows, and how much memory they take while they are worked on.
     """
 
     @property
@@ -92,7 +92,7 @@ class Part(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the features take."""
+        """Memory that the rows take while they are worked on."""
 
     def read(self) -> PartRows:
         """Give the rows; a bad one is refused by file, row group and row."""
@@ -131,7 +131,7 @@ class Scan:
     n_features, feature_names
         Of X; names are None where the files have none.
     memory
-        Bytes of features that may be in memory at a time.
+        Bytes of rows that may be in memory at a time.
     weighted
         Whether rows have a `sample_weight`.
     """
@@ -157,19 +157,29 @@ class Scan:
         return self.index.n_queries
 
     def __iter__(self) -> Iterator[PartRows]:
-        """Read part after part, the next two on other threads while one is worked on."""
-        return ahead([part.read for part in self.parts])
+        """Read part after part, document ids too, the next two on other threads while one is worked on."""
+        return ahead([part.read for part in self.with_docid().parts])
+
+    def with_docid(self) -> Scan:
+        """Give the scan whose parts read document ids too, where there are any; a fit does not need them."""
+        return replace(self, parts=tuple(map(reading_docid, self.parts)))
 
     def __repr__(self) -> str:
         size = f"n_rows={self.n_rows:,}, n_features={self.n_features:,}, n_queries={self.n_queries:,}"
         return f"Scan({size}, n_parts={len(self.parts):,}, memory={written_size(self.memory)})"
 
 
+def reading_docid(part: Any) -> Any:
+    """Give a part that reads document ids too; those that are no files have them anyway."""
+    return replace(part, documents=True) if hasattr(part, "documents") else part
+
+
 def check_memory(parts: Sequence[Part], memory: int, otherwise: str) -> None:
     """Refuse parts that take more memory than there may be; `otherwise` says what else can be done."""
     widest = max(parts, key=lambda part: part.nbytes)
     if IN_FLIGHT * widest.nbytes > memory:
-        wanted = f"at least {written_size(IN_FLIGHT * widest.nbytes)}, {IN_FLIGHT} times {widest.name}"
+        least = written_size(IN_FLIGHT * widest.nbytes, up=True)
+        wanted = f"at least {least}, {IN_FLIGHT} times {widest.name}"
         raise ParameterError("memory", written_size(memory), f"{wanted}; or {otherwise}")
 
 
@@ -190,13 +200,14 @@ def read_size(value: object, name: str = "memory") -> int:
     return int(size)
 
 
-def written_size(size: float) -> str:
-    """Give bytes as a person reads them.
+def written_size(size: float, *, up: bool = False) -> str:
+    """Give bytes as a person reads them; rounded up, where it says how many are enough.
 
-    >>> written_size(3 * 2**29), written_size(10)
-    ('1.5 GiB', '10 bytes')
+    >>> written_size(3 * 2**29), written_size(10), written_size(1025), written_size(1025, up=True)
+    ('1.5 GiB', '10 bytes', '1 KiB', '1.1 KiB')
     """
     for unit in ("GiB", "MiB", "KiB"):
         if size >= UNITS[unit.lower()]:
-            return f"{np.round(size / UNITS[unit.lower()], 1):g} {unit}"
+            tenths = 10 * size / UNITS[unit.lower()]
+            return f"{(np.ceil(tenths) if up else np.round(tenths)) / 10:g} {unit}"
     return f"{size:g} bytes"

@@ -68,9 +68,10 @@ def write_parquet(
     dtype
         float32 or float64 for the features; by default as the source has them (float32 where that is exact).
     memory
-        Bytes of features that may be in memory at a time. A query may take a sixth of it.
+        Bytes of rows that may be in memory at a time. A query may take a sixth of it.
     row_group
-        Bytes of features in a row group, at most, unless one query has more; at most a sixth of `memory`.
+        Bytes of features in a row group, at most, unless one query has more; its rows take at most a sixth of
+        `memory`.
     compression
         snappy, zstd, lz4, gzip, brotli or none.
     verbose
@@ -111,14 +112,14 @@ def write_parquet(
     weights = {"sample_weight": sample_weight, "query_weight": query_weight}
     room = read_size(memory) // IN_FLIGHT
     wanted = Wanted({**roles, **weights}, checked_dtype(dtype), room)
-    form = Form(Path(path), min(read_size(row_group, "row_group"), room), compression)
+    form = Form(Path(path), read_size(row_group, "row_group"), room, compression)
     with ExitStack() as stack:
         found = source_of(source, wanted, n_features, zero_based, form.path.parent, stack)
-        layout = converted(found, form, room, stack.enter_context(telling(verbose)))
+        layout = converted(found, form, stack.enter_context(telling(verbose)))
     return scan_parquet(path, **vars(layout.roles), memory=memory)
 
 
-def converted(source: Source, form: Form, room: int, follow: Follow) -> Layout:
+def converted(source: Source, form: Form, follow: Follow) -> Layout:
     """Count, sort if that is needed, and write; give the layout of the file."""
     counts = counted(follow(source.ids(), "counting", None))
     if counts is None:
@@ -128,10 +129,10 @@ def converted(source: Source, form: Form, room: int, follow: Follow) -> Layout:
         raise LabelError("the source has no features", "name a column at least: features=...")
     if reads_whole(counts.ids):
         counts = Counts(*as_whole(counts.ids, counts.sizes, None)[:2], counts.together)
-    refuse_long(counts, layout, room)
+    refuse_long(counts, layout, form.room)
     tables: Iterable[Any] = (with_ids(table, counts) for table in source.tables())
     if not counts.together:
-        rows = room // layout.row_bytes
+        rows = form.room // layout.row_bytes
         tables = by_query(follow(tables, "sorting", counts.n_rows), counts, rows, form.path.parent)
     groups = row_groups(tables, form.rows(layout))
     form.write(follow(groups, "writing", counts.n_rows), layout)
@@ -154,7 +155,8 @@ def refuse_long(counts: Counts, layout: Layout, room: int) -> None:
     size = int(counts.sizes[longest]) * layout.row_bytes
     if size > room:
         query = f"query {counts.ids[longest].item()!r} has {counts.sizes[longest]:,} rows"
-        wanted = f"at least {written_size(IN_FLIGHT * size)}, {IN_FLIGHT} times the largest query: {query}"
+        least = written_size(IN_FLIGHT * size, up=True)
+        wanted = f"at least {least}, {IN_FLIGHT} times the largest query: {query}"
         raise ParameterError("memory", written_size(IN_FLIGHT * room), wanted)
 
 

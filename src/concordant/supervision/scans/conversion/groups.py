@@ -51,10 +51,21 @@ def row_groups(tables: Iterable[Any], most_rows: int) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Form:
-    """The file that is written: where, bytes of features in a row group, and how it is compressed."""
+    """The file that is written.
+
+    Attributes
+    ----------
+    path
+        Where.
+    group, room
+        Bytes of features in a row group, and of rows that may be in memory at a time.
+    compression
+        One of `COMPRESSIONS`.
+    """
 
     path: Path
     group: int
+    room: int
     compression: str
 
     def __post_init__(self) -> None:
@@ -65,7 +76,7 @@ class Form:
 
     def rows(self, layout: Layout) -> int:
         """Rows of a row group, at most."""
-        return max(1, min(MOST_ROWS, self.group // layout.row_bytes))
+        return max(1, min(MOST_ROWS, self.group // layout.feature_bytes, self.room // layout.row_bytes))
 
     def write(self, groups: Iterable[Any], layout: Layout) -> None:
         """Write row groups; features as they are, since a dictionary of them takes long to make."""

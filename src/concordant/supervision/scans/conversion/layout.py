@@ -13,6 +13,7 @@ from concordant.exceptions import ConcordantError, LabelError, ParameterError, R
 from concordant.supervision.columns import check_grades, check_nonnegative, refuse
 from concordant.supervision.readers.roles import Roles
 from concordant.supervision.readers.tables import _columns, _document_ids, _query_ids
+from concordant.supervision.scans.sizes import UNKNOWN_DOCID, row_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,16 +66,27 @@ class Layout:
         Of features: "float32" or "float64".
     rounds
         Whether the caller asked for this type, so that features may be rounded to it.
+    docid_bytes
+        Memory that a document id takes, about; None: unknown.
     """
 
     roles: Roles
     dtype: str
     rounds: bool = False
+    docid_bytes: int | None = None
+
+    @property
+    def feature_bytes(self) -> int:
+        """Memory that the features of a row take."""
+        return max(1, len(self.roles.features)) * np.dtype(self.dtype).itemsize
 
     @property
     def row_bytes(self) -> int:
-        """Memory that the features of a row take."""
-        return max(1, len(self.roles.features)) * np.dtype(self.dtype).itemsize
+        """Memory that a row takes while it is worked on."""
+        roles = self.roles
+        documents = UNKNOWN_DOCID if self.docid_bytes is None else self.docid_bytes
+        size = row_bytes(len(roles.features), self.dtype, len(roles.weights))
+        return size + (0 if roles.docid is None else documents)
 
     def ids(self, chunk: Chunk) -> NDArray[Any]:
         """Give the ids of the rows."""
@@ -103,9 +115,8 @@ class Layout:
         found = {roles.qid: ids, roles.grade: check_grades(column(roles.grade), f"column {roles.grade!r}")}
         if roles.docid is not None:
             found[roles.docid] = _document_ids(column(roles.docid), roles.docid)
-        for name in (roles.sample_weight, roles.query_weight):
-            if name is not None:
-                found[name] = check_nonnegative(column(name), f"column {name!r}", "row")
+        for name in roles.weights:
+            found[name] = check_nonnegative(column(name), f"column {name!r}", "row")
         return {name: pa.array(values) for name, values in found.items()}
 
     def numbers(self, values: NDArray[Any], name: str) -> NDArray[Any]:

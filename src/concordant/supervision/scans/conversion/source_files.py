@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from concordant.exceptions import EmptyDataError
@@ -14,6 +15,8 @@ from concordant.supervision.readers.text import naming_archive, open_binary
 from concordant.supervision.scans.conversion.layout import Chunk
 from concordant.supervision.scans.conversion.sources import Pieces, Source, Wanted
 from concordant.supervision.scans.parquet import common_dtype, same_roles, schema_of
+from concordant.supervision.scans.row_groups import footer_of
+from concordant.supervision.scans.sizes import docid_bytes
 
 __all__ = ["of_csv", "of_feather", "of_parquet"]
 
@@ -23,15 +26,22 @@ BLOCK = 1 << 22  # bytes of text that pyarrow turns into numbers at a time
 
 def of_parquet(files: Sequence[str], wanted: Wanted) -> Source:
     """Give Parquet files, whatever the order of their rows and the size of their row groups."""
-    return pieces(files, {file: schema_of(file) for file in files}, wanted, parquet_chunks)
+    schemas = {file: schema_of(file) for file in files}
+    docid = same_roles(schemas, wanted.roles).docid
+    sizes = [docid_bytes(footer_of(str(Path(file).absolute())).metadata, docid) for file in files]
+    return pieces(files, schemas, wanted, parquet_chunks, max(sizes, default=0))
 
 
 def pieces(
-    files: Sequence[str], schemas: Mapping[str, Any], wanted: Wanted, chunks: Callable[..., Iterator[Chunk]]
+    files: Sequence[str],
+    schemas: Mapping[str, Any],
+    wanted: Wanted,
+    chunks: Callable[..., Iterator[Chunk]],
+    documents: int | None = None,
 ) -> Source:
-    """Give files of one kind as a source; they have the same columns."""
+    """Give files of one kind as a source; they have the same columns. `documents`: bytes of a document id."""
     roles = same_roles(schemas, wanted.roles)
-    layout = wanted.layout(roles, common_dtype(schemas, roles))
+    layout = wanted.layout(roles, common_dtype(schemas, roles), documents)
     rows = wanted.rows(layout)
 
     def all_chunks(columns: Sequence[str] | None) -> Iterator[Chunk]:

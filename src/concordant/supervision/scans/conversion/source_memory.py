@@ -146,6 +146,7 @@ def of_scan(scan: Scan, wanted: Wanted) -> Source:
     for name, value in asked.items():
         if value is not None:
             raise ParameterError(name, value, "left out: a scan has its own columns")
-    part: Any = scan.parts[0]
-    layout = wanted.layout(part.roles, part.dtype)
+    parts: Sequence[Any] = scan.parts
+    documents = max(part.docid_bytes for part in parts)
+    layout = wanted.layout(parts[0].roles, parts[0].dtype, documents)
     return Scanned(scan, layout, wanted.rows(layout))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pieces", "Source", "Spooled", "Wanted"]
 
-CHUNK_BYTES = 16 << 20  # of features that are worked on at a time, at most
+CHUNK_BYTES = 16 << 20  # of rows that are worked on at a time, at most
 
 
 class Source(Protocol):
@@ -51,16 +51,16 @@ class Wanted:
     dtype
         Of features; None: as the source has them.
     room
-        Bytes of features that may be in memory at a time, over what they are needed for at once.
+        Bytes of rows that may be in memory at a time, over what they are needed for at once.
     """
 
     roles: dict[str, Any]
     dtype: str | None
     room: int
 
-    def layout(self, roles: Roles, dtype: str) -> Layout:
-        """Give the layout of a source that has this type by itself."""
-        return Layout(roles, self.dtype or dtype, rounds=self.dtype is not None)
+    def layout(self, roles: Roles, dtype: str, docid_bytes: int | None = None) -> Layout:
+        """Give the layout of a source that has this type, and document ids of this size, by itself."""
+        return Layout(roles, self.dtype or dtype, self.dtype is not None, docid_bytes)
 
     def rows(self, layout: Layout) -> int:
         """Give the rows of a chunk."""
