@@ -22,6 +22,7 @@ from concordant.exceptions import (
     FeaturesError,
     GradeError,
     LabelError,
+    LengthMismatchError,
     NonFiniteError,
     ParameterError,
 )
@@ -152,20 +153,78 @@ def test_what_cannot_be_read_as_collections_is_told(client):
     from scipy import sparse
 
     (X, y, qid), table = arrays(TOY.X, TOY.y, TOY.qid), frame()
-    cut = [[0, 30, 60, len(TOY.y) - 1], [0, 31, 60, len(TOY.y) - 1]]
-    left, right = (table.repartition(divisions=own, force=True) for own in cut)
     twice = dd.from_pandas(pd.DataFrame(TOY.X[:, :2], columns=["a", "a"]), npartitions=1)
     for given, error, message in (
         ((X[:, 0], y, qid), FeaturesError, "neither a frame nor an array"),
+        ((dask.delayed(TOY.X), y, qid), FeaturesError, "it is a Delayed.*, neither a frame nor an array"),
         ((table.x0, table.grade, table["query"]), FeaturesError, "it is a Series"),
         ((X.map_blocks(sparse.csr_array), y, qid), FeaturesError, "sparse"),
         ((X, dask.delayed(TOY.y), qid), LabelError, "y is a Delayed"),
         ((twice, table.grade, table["query"]), LabelError, "two columns of X are called 'a'"),
         ((table[NAMES], table[["grade", "x0"]], table["query"]), LabelError, "y has 2 columns"),
-        ((left[NAMES], right.grade, arrays(TOY.qid, n_parts=2)[0]), LabelError, "qid has . part.*X has 4"),
+        ((table[NAMES], table.grade, frame(2)["query"]), LabelError, "qid has 2 partitions, X has 3"),
     ):
         with pytest.raises(error, match=message):
             LinearRanker().fit(given[0], given[1], qid=given[2], client=client)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Give features, and the rest, of the same rows in files of their own; an index begins anew in each."""
+    import dask.dataframe as dd
+
+    found, table = [], pd.DataFrame(TOY.X, columns=NAMES).assign(grade=TOY.y, query=TOY.qid)
+    for names in (NAMES, ["grade", "query"]):
+        folder = tmp_path_factory.mktemp("frames")
+        for number, own in enumerate(np.array_split(np.unique(TOY.qid), 4)):
+            rows = table[table["query"].isin(own)].reset_index(drop=True)
+            rows[names].to_parquet(folder / f"{number}.parquet")
+        found.append(dd.read_parquet(folder))
+    return found
+
+
+def test_frames_of_unknown_divisions_meet_by_partition_and_index(client, plain, files):
+    X, rest = files
+    for one in (rest, rest.map_partitions(turned)):
+        model = LinearRanker().fit(X, one.grade, qid=one["query"], client=client)
+        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0, atol=1e-8)
+
+
+def test_series_of_other_divisions_are_cut_as_the_frame_is(client, plain):
+    table, edges = frame(), np.searchsorted(TOY.qid, [15, 30, 45])
+    left, right = (
+        table.repartition(divisions=[0, *map(int, inside), len(TOY.y) - 1], force=True)
+        for inside in (edges, edges + 3)
+    )
+    model = LinearRanker().fit(left[NAMES], right.grade, qid=right["query"], client=client)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0, atol=1e-8)
+
+
+def turned(rows):
+    return rows.iloc[::-1]
+
+
+def test_rows_that_cannot_be_paired_are_told(client, files):
+    (X, rest), (one, other) = files, (own.repartition(npartitions=1) for own in files)
+    for features, labels, message in (
+        (one, other.map_partitions(turned), r"indices differ, and repeat values(.|\n)*y\.to_dask_array"),
+        (X, rest.map_partitions(lambda rows: rows.set_index(rows.index + 1)), r"their indices differ\."),
+        (X, rest.map_partitions(lambda rows: rows[:0]), "partition 0: the rows of y are not those of X"),
+        (X.map_partitions(lambda rows: rows[:0]), rest, "partition 0: the rows of y are not those of X"),
+    ):
+        with pytest.raises(LabelError, match=message):
+            LinearRanker().fit(features, labels.grade, qid=labels["query"], client=client)
+    X, y, qid = arrays(TOY.X, TOY.y, TOY.qid)
+    with pytest.raises(LengthMismatchError, match=r"partition 0: y has \d+ entries, X has 0 rows"):
+        LinearRanker().fit(X.map_blocks(lambda rows: rows[:0]), y, qid=qid, client=client)
+
+
+def test_any_name_is_one_of_a_feature(client):
+    whole = frame(1)
+    names = ["concordant: y", *NAMES[1:]]
+    X = whole.rename(columns={"x0": names[0]})[names]
+    model = LinearRanker().fit(X, whole.grade, qid=whole["query"], client=client)
+    assert model.feature_names_in_.tolist() == names
 
 
 def test_a_frame_of_one_column_is_that_column(client, plain):
@@ -191,6 +250,9 @@ def test_bad_rows_of_a_partition_are_named(client):
     row = X.chunks[0][-1] - 1
     with pytest.raises(GradeError, match=f"partition {last}: grade -3 at row {row}"):
         LinearRanker().fit(X, grades, qid=qid, client=client)
+    uneven = arrays(np.arange(len(TOY.y), dtype=float))[0]
+    with pytest.raises(LabelError, match=r"partition 0: query_weight of query \d+ is both"):
+        LinearRanker().fit(*arrays(TOY.X, TOY.y), qid=qid, query_weight=uneven, client=client)
     spoilt = TOY.X.copy()
     spoilt[2, 4] = np.nan
     X, grades, qid = arrays(spoilt, TOY.y, TOY.qid)

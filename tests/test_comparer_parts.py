@@ -1,6 +1,7 @@
 """Comparer on pairs in parts: the model of one machine, to rounding, and the same bits wherever parts are."""
 
 import re
+import time
 import warnings
 
 import numpy as np
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 import concordant as cc
 from checkpointed import Ended, ending
+from concordant.comparer.partitioned.source import source_of
+from concordant.comparer.partitioned.training import PartedData
 from concordant.exceptions import (
     ConcordantError,
     EmptyDataError,
+    FeaturesError,
     LabelError,
     ModelFileError,
     NonFiniteError,
@@ -303,6 +307,22 @@ def test_a_scan_is_read_once_by_workers(client):
     assert len(READS) > 30  # each pass reads
 
 
+@pytest.mark.parametrize("scanned", [False, True])
+def test_workers_need_not_keep_what_parts_were_made_of(client, scanned):
+    """Not even where parts are told of folds, and so made twice."""
+    pairs, y = games(90)
+    given = (pair_scan(pairs, y, None, [30]), None) if scanned else arrays(pairs, y, chunks=(30, 60))
+    source, before = source_of(*given, None, client, "auto"), set(client.futures)
+    data = PartedData.of(source, 2, 0)
+    assert source.rows == []
+    assert data.digest(None)
+    for _ in range(50):  # Dask forgets on another thread
+        if not before & set(client.futures):
+            return
+        time.sleep(0.1)
+    raise AssertionError(before)
+
+
 def test_a_fit_goes_on_elsewhere(client, tmp_path):
     """What this process began, a cluster ends; of other parts it is another fit."""
     pairs, y = games(120)
@@ -336,6 +356,8 @@ def test_bad_chunks_are_named(client):
 
 
 def test_what_cannot_be_trained_on_is_refused_before_any_work(client, monkeypatch):
+    import dask
+
     pairs, y = games(40)
     monkeypatch.setattr(client, "submit", None)  # nobody is asked to do anything
     given, outcome = arrays(pairs, y, chunks=(40,))
@@ -360,6 +382,10 @@ def test_what_cannot_be_trained_on_is_refused_before_any_work(client, monkeypatc
         cc.Comparer().fit(given, outcome.rechunk((20, 20)), client=client)
     with pytest.raises(ShapeError):
         cc.Comparer().fit(given[:, 0], outcome, client=client)
+    with pytest.raises(LabelError, match="y is a Delayed"):
+        cc.Comparer().fit(given, dask.delayed(y), client=client)
+    with pytest.raises(FeaturesError, match=r"it is a Delayed.*, and not a Dask array"):
+        cc.Comparer().fit(dask.delayed(pairs), outcome, client=client)
     with pytest.raises(ParameterError, match="client"):
         cc.Comparer().fit(pairs, y, client=client)
     with pytest.raises(ParameterError, match="y='ndarray'"):

@@ -11,17 +11,11 @@ import numpy as np
 from concordant.comparer.data import checked_rows, no_outcomes
 from concordant.comparer.partitioned.part import Told, prepared
 from concordant.comparer.partitioned.training import PairSource
-from concordant.exceptions import LabelError, ParameterError, ShapeError
-from concordant.solvers.partitioned.cluster import (
-    ClusterParts,
-    by_rows,
-    checked_client,
-    is_collection,
-    partitions,
-    submitted,
-)
+from concordant.exceptions import FeaturesError, LabelError, ParameterError, ShapeError
+from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, submitted
 from concordant.solvers.partitioned.margin_sgd import ON_CLUSTER
 from concordant.solvers.partitioned.parts import Parts, StreamedParts
+from concordant.solvers.partitioned.pieces import Named, is_cut, pieces
 from concordant.supervision.scans.pair_part import PairRows
 from concordant.supervision.scans.pairs import PairScan
 from concordant.supervision.scans.scan import locating
@@ -29,63 +23,42 @@ from concordant.types import FloatArray
 
 __all__ = ["ArraySource", "source_of"]
 
-
-@dataclass(frozen=True)
-class Chunk:
-    """A chunk of Dask arrays, by its number."""
-
-    number: int
-    n_rows: int = 0
-    nbytes: int = 0
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return f"chunk {self.number}"
-
-    def where(self, row: int) -> tuple[str, int]:
-        """Rows are counted in the chunk."""
-        return self.name, row
-
-    def read(self) -> Any:
-        """Nobody asks: workers have the rows."""
-        raise NotImplementedError
+CHUNK = "chunk"  # what a piece of an array is called
 
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """Chunks that workers have: the client, and futures of each chunk's `PairRows`."""
+    """Chunks that workers have: the client, futures of each chunk's `PairRows`, and how many there are."""
 
     client: Any
     rows: list[Any]
+    n_parts: int
 
     @classmethod
     def of(cls, pairs: Any, y: Any, sample_weight: Any, client: Any) -> ArraySource:
         """Have the chunks checked where they are; arrays of other chunks than the pairs are refused."""
         if y is None:
             raise no_outcomes()
-        if not hasattr(pairs, "chunks") or pairs.ndim != 3 or pairs.shape[1] != 2:
-            expected = "(n, 2, n_features), a Dask array: the features of left and right"
-            raise ShapeError("pairs", tuple(getattr(pairs, "shape", ())), expected)
+        if not hasattr(type(pairs), "chunks"):
+            raise FeaturesError("pairs", f"it is a {type(pairs).__name__}, and not a Dask array")
+        if pairs.ndim != 3 or pairs.shape[1] != 2:
+            expected = "(n, 2, n_features): the features of left and right"
+            raise ShapeError("pairs", tuple(pairs.shape), expected)
         given = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
         for name, value in given.items():
             check_alike(name, value, pairs)
-        apart = {name: partitions(client, value) for name, value in given.items()}
+        apart = {name: pieces(client, value) for name, value in given.items()}
         rows = [
             submitted(client, chunk_rows, number, one, {name: own[number] for name, own in apart.items()})
-            for number, one in enumerate(partitions(client, by_rows(pairs)))
+            for number, one in enumerate(pieces(client, pairs))
         ]
-        return cls(client, rows)
-
-    @property
-    def n_parts(self) -> int:
-        """How many there are."""
-        return len(self.rows)
+        return cls(client, rows, len(rows))
 
     def parts(self, own: Sequence[Told]) -> Parts:
-        """Give the chunks, prepared."""
-        chunks = [Chunk(number) for number in range(self.n_parts)]
-        return ClusterParts(self.client, chunks, prepared, own, self.rows)
+        """Give the chunks, prepared; once, since workers need not keep what they were made of."""
+        chunks, rows = [Named(number, CHUNK) for number in range(self.n_parts)], [*self.rows]
+        self.rows.clear()
+        return ClusterParts(self.client, chunks, prepared, own, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +82,12 @@ class ScanSource:
         return len(self.scan.parts)
 
     def parts(self, own: Sequence[Told]) -> Parts:
-        """Give the parts, prepared."""
+        """Give the parts, prepared; once, as of `ArraySource`."""
         if self.rows is None:
             return StreamedParts(self.scan.parts, prepared, own)
-        return ClusterParts(self.client, self.scan.parts, prepared, own, self.rows)
+        rows = [*self.rows]
+        self.rows.clear()
+        return ClusterParts(self.client, self.scan.parts, prepared, own, rows)
 
 
 def read(part: Any) -> PairRows:
@@ -136,7 +111,7 @@ def source_of(pairs: Any, y: Any, sample_weight: Any, client: Any, solver: str) 
 
 def check_alike(name: str, value: Any, pairs: Any) -> None:
     """Refuse a column that is not cut as the pairs are."""
-    if not is_collection(value):
+    if not is_cut(value):
         hint = f"give {name} as a Dask array of the same chunks."
         raise LabelError(f"pairs is a Dask array, and {name} is a {type(value).__name__}", hint)
     if value.npartitions != pairs.numblocks[0]:
@@ -149,5 +124,5 @@ def chunk_rows(number: int, pairs: FloatArray, columns: Mapping[str, Any]) -> Pa
     if not len(pairs):
         nothing = np.empty(0)
         return PairRows(np.empty((0, *pairs.shape[1:])), nothing.astype(np.int64), nothing)
-    with locating(Chunk(number)):
+    with locating(Named(number, CHUNK)):
         return PairRows(*checked_rows(pairs, columns["y"], columns.get("sample_weight")))

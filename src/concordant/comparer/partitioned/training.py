@@ -22,6 +22,7 @@ from concordant.comparer.partitioned.part import (
     digested,
     furthest,
     judged,
+    prepared,
     seen,
     squared,
     surveyed,
@@ -34,6 +35,7 @@ from concordant.scorers.kernel import Kernel
 from concordant.solvers.checkpoint import digest
 from concordant.solvers.journal import Journal
 from concordant.solvers.margin import MarginSolution, minimised
+from concordant.solvers.partitioned.cluster import anew
 from concordant.solvers.partitioned.margin import PartedProblem
 from concordant.solvers.partitioned.margin_sgd import sgd_streamed
 from concordant.solvers.partitioned.parts import Parts
@@ -51,7 +53,7 @@ class PairSource(Protocol):
         """How many there are."""
 
     def parts(self, own: Sequence[Told]) -> Parts:
-        """Give the parts, of which each is a `PairPart`."""
+        """Give the parts, of which each is a `PairPart`; once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,8 @@ class PartedData:
         own = folds_by_pair(y == 0, n_folds, seed) if n_folds else np.empty(0, dtype=np.int64)
         if n_folds:
             cuts = np.cumsum([one.n_rows for one in found])[:-1]
-            parts = source.parts([Told(number, told) for number, told in enumerate(np.split(own, cuts))])
+            told = [Told(number, one) for number, one in enumerate(np.split(own, cuts))]
+            parts = anew(parts, prepared, told)
         return cls(parts, found[0].n_features, y, weight, own)
 
     def train(self, recipe: Recipe, journal: Journal | None, split: Split | None = None) -> Fitted:

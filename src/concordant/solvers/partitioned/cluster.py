@@ -28,14 +28,12 @@ __all__ = [
     "addresses",
     "anew",
     "array_of",
-    "by_rows",
     "checked_client",
     "connected",
     "gathered",
     "is_collection",
     "library",
     "naming_faults",
-    "partitions",
     "refuse_loss",
     "returned",
     "submitted",
@@ -333,23 +331,6 @@ def anew(parts: Parts, prepare: Prepare[Any], own: Sequence[Any]) -> Parts:
     if isinstance(parts, ClusterParts):
         return parts.again(prepare, own)
     return StreamedParts(cast("StreamedParts[Any]", parts).parts, prepare, own)
-
-
-def by_rows(collection: Any) -> Any:
-    """Give a collection that is cut by rows alone."""
-    if hasattr(collection, "chunks") and collection.ndim > 1:
-        return collection.rechunk(dict.fromkeys(range(1, collection.ndim), -1))
-    return collection
-
-
-def partitions(client: Any, collection: Any) -> list[Any]:
-    """Give the futures of a collection's partitions: of a frame, a series, or an array cut by rows alone."""
-    # Arrays that have tasks in common, each optimised by itself, would have others under the same keys.
-    delayed = by_rows(collection).to_delayed(optimize_graph=hasattr(collection, "divisions"))
-    pieces = delayed.ravel().tolist() if hasattr(delayed, "ravel") else list(delayed)
-    with naming_faults():
-        found: list[Any] = client.compute(pieces)
-    return found
 
 
 def array_of(chunks: Sequence[Any], shapes: Sequence[tuple[float, ...]]) -> Any:
