@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from contextlib import suppress
+from platform import node
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ import concordant as cc
 from concordant import LinearRanker, synthetic
 from concordant.exceptions import (
     ClusterError,
+    ConcordantError,
     FeaturesError,
     GradeError,
     LabelError,
@@ -93,6 +95,14 @@ def test_what_parts_learn_of_one_another_has_the_bits_of_one_machine(client):
         in_memory = clone(model).fit(TOY.X, y, qid=TOY.qid).coef_
     assert here.tolist() == there.tolist()
     np.testing.assert_allclose([there, of_arrays], [in_memory] * 2, rtol=0, atol=1e-8)
+
+
+def test_a_file_that_is_gone_is_named_with_the_machine_that_misses_it(client, tmp_path):
+    scan = cc.write_parquet(TOY, tmp_path / "a.parquet", row_group="2 KiB")
+    (tmp_path / "a.parquet").unlink()
+    for one in (None, client):
+        with pytest.raises(ConcordantError, match=rf"a\.parquet is not there: {node()} has no(.|\n)*workers"):
+            LinearRanker().fit(scan, client=one)
 
 
 def test_arrays(client, plain):

@@ -356,9 +356,22 @@ def test_refused():
 @pytest.mark.parametrize("call", ["fit", "predict", "score", "rank"])
 def test_where_rows_are_asked_for_a_scan_says_what_to_do(call):
     model = cc.LinearRankerCV() if call == "fit" else LinearRanker().fit(SCAN)
-    given = (SCAN, TOY.y) if call in ("fit", "score") else (SCAN,)
-    with pytest.raises(FeaturesError, match=r"it is a scan, .*for rows in scan"):
-        getattr(model, call)(*given)
+    for asked in ((SCAN, TOY.y), (SCAN,)) if call in ("fit", "score") else ((SCAN,),):
+        with pytest.raises(FeaturesError, match=r"it is a scan, .*cc\.evaluate.*for rows in scan"):
+            getattr(model, call)(*asked)
+
+
+def test_rankers_of_rows_in_memory_ask_for_labels():
+    """Not by a raw `TypeError`, which y without a default would give."""
+    for call in (cc.LinearRankerCV().fit, LinearRanker().fit(SCAN).score):
+        with pytest.raises(LabelError, match="requires y to be passed"):
+            call(TOY.X)
+
+
+def test_a_network_says_that_it_takes_no_scan():
+    pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(FeaturesError, match="it is a scan"):
+        cc.NeuralRanker().fit(SCAN)
 
 
 def test_a_refused_fit_leaves_an_earlier_model_whole():

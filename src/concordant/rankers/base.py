@@ -22,7 +22,7 @@ from concordant.rankers.risk import risk_bound
 from concordant.rankers.training import Problem, query_weights
 from concordant.scorers import LinearScorer
 from concordant.solvers import Solution
-from concordant.supervision.check import naming_features, plain_features
+from concordant.supervision.check import naming_features, plain_features, refuse_parts
 from concordant.supervision.queries import Queries, naming_query
 from concordant.types import ArrayLike, FloatArray, IntArray
 
@@ -97,9 +97,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 order="C",
             )
 
-    def refuse_no_labels(self, y: ArrayLike) -> None:
-        """Raise, in scikit-learn's words, where there are none."""
+    def refuse_no_labels(self, y: ArrayLike, X: ArrayLike = None) -> None:
+        """Raise, in scikit-learn's words, where there are none; a scan, which has its own, where it is X."""
         if y is None:
+            refuse_parts(X, "X")
             name = type(self).__name__
             problem = f"This {name} estimator requires y to be passed, but the target y is None"
             raise LabelError(problem, "give one label per row of X.")
@@ -113,7 +114,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def score(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         *,
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
@@ -124,12 +125,13 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y, qid, query_weight
-            As for `fit`.
+            As for `fit`, but in memory: `concordant.evaluate` judges on scans and collections, too.
         sample_weight
             Not used: a metric counts queries. It stands here because scikit-learn's `Pipeline.score` asks its
             last step for it, given or not.
         """
         del sample_weight
+        self.refuse_no_labels(y, X)
         return mean_score(self.scored(), y, self.scores_to_rank(X, qid), qid, query_weight)
 
     def scored(self) -> Metric:

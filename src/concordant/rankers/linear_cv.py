@@ -124,7 +124,7 @@ class LinearRankerCV(LinearModel):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         *,
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
@@ -144,7 +144,7 @@ class LinearRankerCV(LinearModel):
         alphas = checked_alphas(self.alphas)
         ranker = self.ranker(float(alphas[-1]))  # if the smallest is allowed, all are
         recipe = ranker.checked_parameters()
-        self.refuse_no_labels(y)
+        self.refuse_no_labels(y, X)
         with unchanged_by_errors(self):
             features = self.checked_features(X, reset=True)
             rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))

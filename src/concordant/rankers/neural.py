@@ -177,7 +177,7 @@ class NeuralRanker(NetworkModel):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         *,
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
@@ -205,7 +205,7 @@ class NeuralRanker(NetworkModel):
         from concordant.rankers.networks.start import checkpoint_of, course_of, trained, trainer_of
 
         given, last = self.get_params(deep=False), getattr(self, "scorer_", None) if self.warm_start else None
-        self.refuse_no_labels(y)
+        self.refuse_no_labels(y, X)
         with unchanged_by_errors(self):
             features = self.checked_features(X, reset=last is None)
             rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))

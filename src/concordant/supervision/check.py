@@ -28,7 +28,15 @@ from concordant.supervision.queries import Queries, naming_query
 from concordant.supervision.scans.scan import Scan
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["check", "check_features", "check_pairs", "naming_features", "plain_features", "refuse_large"]
+__all__ = [
+    "check",
+    "check_features",
+    "check_pairs",
+    "naming_features",
+    "plain_features",
+    "refuse_large",
+    "refuse_parts",
+]
 
 WORDS = (str, bytes, date, time, timedelta, np.datetime64, np.timedelta64)  # datetime is a date
 LARGEST = 2.0**480  # of a feature: sums of squares stay in the range of doubles

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
+from platform import node
 from typing import Any, Self
 
 from concordant.exceptions import ConcordantError
@@ -66,6 +67,7 @@ class RowGroups:
 
     def table(self, columns: tuple[str, ...]) -> Any:
         """Read columns as they are; a file that is not the one that was scanned is refused."""
+        self.refuse_gone()
         with naming_damage(self.name, ".parquet"):
             pages = (*stamped(self.path), self.groups, columns)
             file = opened(self.path, verify=pages not in VERIFIED)
@@ -74,6 +76,15 @@ class RowGroups:
             found = _validated(file.read_row_groups(numbers, columns=list(columns)))
             VERIFIED.add(pages)
             return found
+
+    def refuse_gone(self) -> None:
+        """Refuse a file that is not, or not any more, on the machine that is to read it."""
+        if not Path(self.path).exists():
+            problem = f"{self.shown} is not there: {node()} has no {self.path}"
+            hint = (
+                "scan it again where it is; workers of a cluster read files themselves, under the same path."
+            )
+            raise ConcordantError(f"{problem}.\nHint: {hint}")
 
     def refuse_changed(self, file: Any, columns: tuple[str, ...]) -> None:
         """Refuse a file that is not the one that was scanned, as far as its footer tells."""
