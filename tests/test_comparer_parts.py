@@ -527,6 +527,10 @@ def test_tables_that_are_no_pairs_are_refused(tmp_path):
     write("c", left_z=[1.0], right_z=[2.0], outcome=["tie"])
     with pytest.raises(LabelError, match="has no column 'left_x'"):
         cc.scan_pairs([tmp_path / "a.parquet", tmp_path / "c.parquet"])
+    for outcome in ([[1]], [{"a": 1}]):
+        write("d", left_x=[1.0], right_x=[2.0], outcome=outcome)
+        with pytest.raises(LabelError, match=r"d\.parquet: column 'outcome' holds (list|struct)<"):
+            scanned("d")
     write("d", left_x=["a"], right_x=["b"], outcome=["tie"])
     with pytest.raises(NotNumericError, match="column 'left_x'"):
         scanned("d")

@@ -29,6 +29,7 @@ from concordant.exceptions import (
     LabelError,
     NonFiniteError,
     ParameterError,
+    UnknownNameError,
 )
 from concordant.rankers.claim import knowingly
 from concordant.rankers.partitioned.linear import LinearPreparation, parted_problem
@@ -222,6 +223,20 @@ def test_one_query_of_three_grades_decides_the_targets_of_all(seed, n_parts, n_g
     y = np.where(TOY.qid < TOY.qid[0] + n_graded, TOY.y, 2.0 * (TOY.y > 1))
     scan, given = scan_of(TOY.X, y, TOY.qid, n_parts, seed=seed), {"metric": "pd", "surrogate": surrogate}
     check_same(fitted(scan, **given), fitted(TOY.X, y, fit={"qid": TOY.qid}, **given))
+
+
+def test_ids_of_digits_are_whole_numbers_in_files(tmp_path):
+    """As text, queries stand in another order, and steps go other ways to the same optimum."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names, ids = [f"x{k}" for k in range(10)], TOY.qid.astype(str)
+    columns = dict(zip(names, TOY.X.T, strict=True))
+    pq.write_table(pa.table({"qid": ids, "grade": TOY.y, **columns}), tmp_path / "a.parquet")
+    found = fitted(cc.scan_parquet(tmp_path / "a.parquet"))
+    check_same(found, fitted(TOY.X, TOY.y, fit={"qid": TOY.qid}))
+    with pytest.raises(AssertionError):
+        check_same(found, fitted(TOY.X, TOY.y, fit={"qid": ids}))
 
 
 class Sloppy(StreamedParts):
@@ -468,6 +483,22 @@ def test_what_judges():
         cc.evaluate(model, SCAN, metrics=[])
     with pytest.raises(ParameterError, match="left out"):
         cc.evaluate(model, cc.RankingData(TOY.X, TOY.y, TOY.qid), TOY.y)
+
+
+def test_what_was_not_measured_is_not_there():
+    found = cc.evaluate(lambda X: X[:, 0], SCAN, metrics="ndcg@5")
+    assert "ndcg@5" in found
+    for name in ("ap", "zzz", 7):
+        assert name not in found
+        assert found.get(name) is None
+        with pytest.raises(UnknownNameError, match=r"metric of this evaluation .*\nHint: .* are ndcg@5"):
+            found[name]
+
+
+@pytest.mark.parametrize("X", ["a.parquet", None, 7.5])
+def test_what_has_no_rows_is_refused(X):
+    with pytest.raises(FeaturesError, match=f"X cannot be read as features: it is a {type(X).__name__}"):
+        cc.evaluate(lambda X: X, X)
 
 
 def test_a_metric_by_which_parts_depend_on_one_another_is_refused():

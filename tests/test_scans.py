@@ -24,7 +24,14 @@ from concordant.exceptions import (
     UnknownNameError,
 )
 from concordant.supervision.readers import read_letor, read_table
-from concordant.supervision.scans import letor, letor_text, scan_letor, scan_parquet
+from concordant.supervision.scans import (
+    letor,
+    letor_text,
+    scan_letor,
+    scan_pairs,
+    scan_parquet,
+    write_parquet,
+)
 from concordant.supervision.scans import parquet as scans_parquet
 from concordant.supervision.scans.scan import IN_FLIGHT
 from scan_checks import check_scan, ranking_rows, wrong_scans
@@ -279,6 +286,10 @@ def test_nothing_to_read(tmp_path):
     parquet.write_table(pa.table({"qid": [1], "y": [1], "x": [1.0]}).slice(0, 0), tmp_path / "none.parquet")
     with pytest.raises(EmptyDataError, match=r"none\.parquet"):
         scan_parquet(tmp_path / "none.parquet")
+    with pytest.raises(EmptyDataError, match=r"^\S*none\.parquet has no rows"):
+        scan_parquet(path for path in [tmp_path / "none.parquet"])
+    with pytest.raises(EmptyDataError, match=r"^\S*none\.parquet has no rows"):
+        write_parquet(tmp_path / "none.parquet", tmp_path / "o.parquet")
     with pytest.raises(FileNotFoundError):
         scan_parquet(tmp_path / "absent.parquet")
 
@@ -342,6 +353,72 @@ def test_pandas_categories_are_ids_by_their_text(tmp_path):
     scan = scan_parquet(tmp_path / "a.parquet")
     assert scan.index.ids.tolist() == ["a", "b"]
     assert next(iter(scan)).y.tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array(list("bba"), pa.string_view()),
+        pa.array([b"b", b"b", b"a"], pa.binary_view()),
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"b" * 16] * 2 + [b"a" * 16], pa.binary(16))),
+    ],
+    ids=lambda ids: str(ids.type),
+)
+def test_ids_of_any_type_are_those_that_write_parquet_writes(tmp_path, ids):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"qid": ids, "y": [0, 1, 2], "x": [1.0, 2, 3]}), path)
+    scan, written = scan_parquet(path), write_parquet(path, tmp_path / "b.parquet")
+    assert scan.index.ids.tolist() == written.index.ids.tolist()
+    assert scan.index.sizes.tolist() == [1, 2]
+    assert next(iter(scan)).y.tolist() == [2, 0, 1]
+
+
+NO_FILES = [None, 7, {"qid": [1]}, ["a.parquet", 7]]
+
+
+@pytest.mark.parametrize("scanned", [scan_parquet, scan_letor, scan_pairs])
+@pytest.mark.parametrize("given", [*NO_FILES, [None], pd.DataFrame({"qid": [1]})])
+def test_what_names_no_file_is_refused(scanned, given):
+    with pytest.raises(ParameterError, match=r"(path|files)='\w+' is not allowed; .* the name of a file"):
+        scanned(given)
+
+
+@pytest.mark.parametrize("given", NO_FILES)
+def test_what_is_no_source_is_refused(tmp_path, given):
+    with pytest.raises(ParameterError, match=r"source='\w+' is not allowed"):
+        write_parquet(given, tmp_path / "o.parquet")
+
+
+def test_folders_that_are_called_as_files_are_read(small, tmp_path):
+    path, _ = small
+    (tmp_path / "spark.parquet").mkdir()
+    path.rename(tmp_path / "spark.parquet" / "part-0.parquet")
+    (tmp_path / "spark.parquet" / "_SUCCESS").touch()
+    assert scan_parquet(tmp_path).n_rows == write_parquet(tmp_path, tmp_path / "_o.parquet").n_rows == 7
+
+
+def test_queries_need_a_column(small):
+    path, _ = small
+    for read in (scan_parquet, read_table, lambda path, qid: write_parquet(path, path, qid=qid)):
+        with pytest.raises(ParameterError, match="qid=None is not allowed; qid must be the name of a column"):
+            read(path, qid=None)
+
+
+@pytest.mark.parametrize("read", [scan_parquet, lambda files: write_parquet(files, files[0])])
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["4", "x"], r"b\.parquet, row group 0.* text"),
+        ([0.5, 1.0], "an id is 9007199254740993, others are doubles, which cannot hold it exactly"),
+    ],
+)
+def test_ids_of_files_must_go_together(tmp_path, read, ids, words):
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for file, own in zip(files, ([2**53 + 1, 2], ids), strict=True):
+        parquet.write_table(pa.table({"qid": own, "y": [0, 1], "x": [1.0, 2]}), file)
+    with pytest.raises(LabelError, match=words) as caught:
+        read(files)
+    assert "item" not in str(caught.value)
 
 
 # LETOR text
@@ -459,9 +536,30 @@ def test_text_that_cannot_be_scanned(tmp_path):
         scan_letor(path)
     with pytest.raises(ParameterError, match="dtype"):
         scan_letor(path, dtype="int8")
-    write_text(path, ["1 qid:1 1:1e300"])
-    with pytest.raises(ConcordantError, match=r"a\.txt, lines 1 to 1: X in float32"):
-        list(scan_letor(path, dtype="float32"))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_value_beyond_single_precision_is_named_by_its_line(tmp_path, monkeypatch, sparse):
+    path = tmp_path / "a.txt"
+    write_text(path, ["# remark", "1 qid:1 1:1 2:1", "", "0 qid:1 1:2 3:1e39", "0 qid:1 1:1e39"])
+    words = r"^\S*a\.txt, line 4: X in float32 is inf at the value 1e\+39 \(2 such"
+    monkeypatch.setattr(letor_text, "DENSER", -1 if sparse else 8)
+    for read in (
+        lambda: read_letor(path, dtype="float32", sparse=sparse),
+        lambda: list(scan_letor(path, dtype="float32")),
+        lambda: write_parquet(path, tmp_path / "a.parquet", dtype="float32"),
+    ):
+        with pytest.raises(NonFiniteError, match=words):
+            read()
+
+
+def test_a_line_that_broke_since_it_was_scanned_is_named_once(tmp_path):
+    write_text(tmp_path / "a.txt", ["1 qid:1 1:1", "0 qid:1 1:2"])
+    scan = scan_letor(tmp_path / "a.txt")
+    write_text(tmp_path / "a.txt", ["1 qid:1 1:1", "0 qid:1 1:x"])
+    with pytest.raises(MalformedLineError, match=r"^\S*a\.txt, line 2, column 11: the value 'x'") as caught:
+        list(scan)
+    assert "fill" not in str(caught.value)
 
 
 def test_texts_without_query_ids_are_one_query(tmp_path):

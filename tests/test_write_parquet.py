@@ -1,8 +1,10 @@
 """What becomes Parquet keeps its rows; queries are whole, memory is bounded, and failures leave nothing."""
 
 import bz2
+import errno
 import gzip
 import lzma
+import os
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csc_array, csr_array
 
 from concordant.exceptions import (
     ConcordantError,
@@ -32,7 +34,7 @@ from concordant.exceptions import (
 from concordant.supervision.data import RankingData
 from concordant.supervision.readers import read_letor, read_table, write_letor
 from concordant.supervision.scans import letor_text, scan_letor, scan_parquet, sizes, write_parquet
-from concordant.supervision.scans.conversion import counts, groups, layout, sorting, sources
+from concordant.supervision.scans.conversion import counts, groups, layout, sorting, sources, spill
 from concordant.supervision.scans.scan import IN_FLIGHT
 from scan_checks import check_scan, ranking_rows, whole
 
@@ -411,6 +413,10 @@ def test_query_weights_are_checked_before_the_file_appears(tmp_path, weights):
     with pytest.raises(ConcordantError):
         write_parquet(table, tmp_path / "a.parquet", query_weight="w")
     assert list(tmp_path.iterdir()) == []
+    if weights == [1, 1, 2]:
+        parquet.write_table(table, tmp_path / "b.parquet")
+        with pytest.raises(LabelError, match=r"b\.parquet: query_weight of query 2 is both 1 and 2"):
+            write_parquet(tmp_path / "b.parquet", tmp_path / "a.parquet", query_weight="w")
 
 
 def test_precision(tmp_path):
@@ -428,6 +434,44 @@ def test_precision(tmp_path):
         write_parquet(data_of({**DATA, "X": np.array([[0.1, 1], [1, 1e300], [1, 1]])}), path, dtype="float32")
     rounded = write_parquet(data_of({**DATA, "X": np.full((3, 2), 0.1)}), path, dtype="float32")
     assert next(iter(rounded)).X[0, 0] == np.float32(0.1)
+
+
+@pytest.mark.parametrize("kind", [coo_array, csc_array])
+def test_sparse_matrices_of_any_kind(tmp_path, kind):
+    data = RankingData(kind(DATA["X"]), DATA["y"], DATA["qid"])
+    check_scan(write_parquet(data, tmp_path / "a.parquet"), {**DATA, "docid": None})
+
+
+def test_pieces_may_be_empty_and_have_ids_of_several_widths(tmp_path):
+    frame = pd.DataFrame(frame_of(DATA))
+    narrow = frame.astype({"qid": np.int16})
+    given = [frame[:0], narrow[:1], frame[:0], frame[1:].astype({"qid": np.uint64})]
+    check_scan(write_parquet(given, tmp_path / "a.parquet"), DATA)
+    with pytest.raises(EmptyDataError):
+        write_parquet([frame[:0]], tmp_path / "a.parquet")
+    with pytest.raises(LabelError, match=r"piece 1: query ids are double, and int64 in the pieces before"):
+        write_parquet([frame, frame.astype({"qid": float})], tmp_path / "a.parquet")
+
+
+def test_a_target_that_cannot_be_is_refused_before_any_work(tmp_path):
+    def source():
+        raise RuntimeError("nobody may ask")
+        yield
+
+    (tmp_path / "a.parquet").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"'\S*a\.parquet'"):
+        write_parquet(source(), tmp_path / "a.parquet")
+    with pytest.raises(FileNotFoundError, match=r"its folder is not there: '\S*absent/o\.parquet'"):
+        write_parquet(source(), tmp_path / "absent" / "o.parquet")
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(*_given):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(spill.Spill, "write", full)
+    with pytest.raises(OSError, match=r"No space left on device; there must be room .*: '\S*o\.parquet'"):
+        write_parquet(iter([data_of(DATA)]), tmp_path / "o.parquet")
 
 
 def test_sparse_rows_become_dense_some_at_a_time(tmp_path, monkeypatch):
@@ -513,7 +557,7 @@ def test_an_interrupted_conversion_leaves_the_old_file_and_nothing_else(tmp_path
     if step == "sorting":
         monkeypatch.setattr(sorting, "sorted_table", failing)
     if step == "writing":
-        monkeypatch.setattr(groups, "largest_weight", failing)
+        monkeypatch.setattr(groups.Form, "largest_weight", failing)
     with pytest.raises(reason):
         write_parquet(source(), path, memory=IN_FLIGHT * 1000)
     assert path.read_bytes() == b"old"

@@ -27,6 +27,7 @@ __all__ = [
     "NoStandardizationError",
     "NonFiniteError",
     "NotConnectedError",
+    "NotMeasuredError",
     "NotNumericError",
     "NotSeparableError",
     "ParameterError",
@@ -199,6 +200,18 @@ class UnknownNameError(ConcordantError):
         super().__init__(
             f"unknown {kind} {shown(name)}.{guess}\nHint: the known ones are {', '.join(names)}."
         )
+
+
+class NotMeasuredError(UnknownNameError, KeyError):
+    """A metric is asked for that was not measured.
+
+    Also a `KeyError`, which mappings raise, so that `in` and `get` can tell.
+    """
+
+    __str__ = Exception.__str__  # a KeyError would quote the message
+
+    def __init__(self, name: object, measured: Iterable[str]) -> None:
+        super().__init__("metric of this evaluation", name, measured)
 
 
 class NoStandardizationError(ConcordantError):

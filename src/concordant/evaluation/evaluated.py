@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from concordant.exceptions import LabelError, ParameterError, ShapeError
+from concordant.exceptions import (
+    ConcordantError,
+    FeaturesError,
+    LabelError,
+    NotMeasuredError,
+    ParameterError,
+    ShapeError,
+)
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.parse import metric as read_metric
@@ -46,7 +53,11 @@ class Evaluation(Mapping[str, MetricValue]):
     ids: np.ndarray
 
     def __getitem__(self, name: str) -> MetricValue:
-        return self.means[name if name in self.means else str(read_metric(name))]
+        try:
+            known = name if name in self.means else str(read_metric(name))
+            return self.means[known]
+        except (KeyError, ConcordantError) as error:
+            raise NotMeasuredError(name, self.means) from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)
@@ -105,12 +116,20 @@ def evaluate(
     source = source_of(X, y, qid, None, query_weight, client)
     if source is not None:
         return of_parts(model, source, chosen, verbose)
-    queries = Queries.of(qid, np.shape(X)[0], "X")
+    queries = Queries.of(qid, height(X), "X")
     scores = scoring(model)(X, queries)
     weights = None if query_weight is None else query_weights(query_weight, queries)
     given = {"qid": queries, "docid": None if data is None else data.docid}
     found = [metric.per_query(y, scores, **given) for metric in chosen]
     return summed_up(chosen, np.array(found), queries.ids, weights)
+
+
+def height(X: ArrayLike) -> int:
+    """Give the rows of features in memory; what has none is refused."""
+    if not np.shape(X):
+        hint = "give an array or a frame, a RankingData, or cc.scan_parquet(path)"
+        raise FeaturesError("X", f"it is a {type(X).__name__}; {hint}")
+    return int(np.shape(X)[0])
 
 
 def chosen_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:

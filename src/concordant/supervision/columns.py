@@ -88,7 +88,7 @@ def check_column(values: ArrayLike, name: str) -> FloatArray:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def refuse_large(array: NDArray[Any], name: str) -> None:
+def refuse_rounded(array: NDArray[Any], name: str) -> None:
     """Refuse integers that a double cannot tell from their neighbours: as scores they would tie."""
     if array.size and (int(array.max()) > EXACT or int(array.min()) < -EXACT):
         row = int(np.argmax((array > EXACT) | (array < -EXACT)))
@@ -180,7 +180,7 @@ def joined_ids(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     if kinds[0] != kinds[1]:
         problem = f"the ids of one column are {kinds[0]}, of the other {kinds[1]}: they mix text and numbers"
         problem = problem if "text" in kinds else problem.partition(": ")[0]
-        raise LabelError(problem, "give every item's id as the same type.")
+        raise LabelError(problem, "give every id as the same type.")
     if {first.dtype.kind, second.dtype.kind} == {"i", "u"}:  # numpy would make doubles of them
         highest = max(int(ids.max(initial=0)) for ids in (first, second))
         lowest = min(int(ids.min(initial=0)) for ids in (first, second))
@@ -192,6 +192,10 @@ def joined_ids(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     joined = np.concatenate((first, second))
     if joined.dtype.kind == "f":
         refuse_inexact(joined, "an id")
+        for ids in (first, second):
+            if ids.dtype.kind in "iu" and (large := (ids > EXACT) | (ids < -EXACT)).any():
+                problem = f"an id is {ids[large][0]}, others are doubles, which cannot hold it exactly"
+                raise LabelError(problem, "give large ids as text.")
     return joined
 
 
@@ -256,7 +260,7 @@ def check_scores(scores: ArrayLike, n_rows: int, reference: str = "y") -> FloatA
     values = check_column(given, "scores")
     check_lengths(reference, n_rows, scores=values)
     if given.dtype.kind in "iu":
-        refuse_large(given, "scores")
+        refuse_rounded(given, "scores")
     if values.size and not values.max() < np.inf:
         hint = "a ranking needs comparable scores; -inf marks items that are not in the ranking."
         refuse(np.isnan(values) | np.isposinf(values), values, "scores", hint)

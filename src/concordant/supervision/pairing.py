@@ -9,7 +9,7 @@ import numpy as np
 
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
 from concordant.supervision.check import check_features
-from concordant.supervision.columns import as_numpy, check_column, check_lengths, refuse, refuse_large
+from concordant.supervision.columns import as_numpy, check_column, check_lengths, refuse, refuse_rounded
 from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray, IntArray
 
@@ -109,7 +109,7 @@ def check_labels(y: ArrayLike) -> FloatArray:
     if not labels.size:
         raise EmptyDataError("y")
     if given.dtype.kind in "iu":
-        refuse_large(given.ravel(), "y")
+        refuse_rounded(given.ravel(), "y")
     if (bad := ~np.isfinite(labels)).any():
         refuse(bad, labels, "y", "drop items without a label.")
     return labels

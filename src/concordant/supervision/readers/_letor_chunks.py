@@ -13,14 +13,13 @@ import numpy as np
 from concordant._segments import run_chunks
 from concordant.exceptions import MalformedLineError, NonFiniteError
 from concordant.supervision.readers.text import Bytes, PathLike, locate
-from concordant.types import FloatArray, IntArray
+from concordant.types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Chunk",
     "Columns",
     "Layout",
     "Source",
-    "cast",
     "find_widest",
     "has_qid",
     "malformed",
@@ -46,7 +45,7 @@ PROBLEMS = (
     ("feature {token!r} lies beyond n_features", "raise n_features, or leave it out."),
     ("feature {token!r} does not increase", "a repeated index would lose a value; sort the row."),
     ("the feature index in {token!r} does not fit in 64 bits", "renumber the features."),
-    ("the value {token!r} is not a finite decimal number", "leave missing values out and choose `fill`."),
+    ("the value {token!r} is not a finite decimal number", "leave missing values out: they read as 0."),
     ("{token!r} is too large for a double", "rescale it."),
 )
 NEGATIVE_GRADE, VALUE_OVERFLOW = 2, 11
@@ -210,19 +209,25 @@ def _read_chunk(chunk: Chunk, entries: slice, layout: Layout, out: Columns) -> t
         faults.append((_floats.settle(text, grades, 0.0), NEGATIVE_GRADE))
         offset, problem = min((fault for fault in faults if fault[0] >= 0), default=(-1, 0))
     if values is not target and not problem:
-        target[...] = cast(values, target.dtype)
+        with np.errstate(over="ignore"):
+            target[...] = values
+        if (lost := np.isinf(target) & np.isfinite(values)).any():
+            raise too_large(chunk, values, lost, out.ends[rows])
     return problem, offset
 
 
-def cast(values: FloatArray, dtype: np.dtype[Any]) -> Any:
-    """Values in another precision, refusing those that it would turn infinite."""
-    with np.errstate(over="ignore"):
-        rounded = values.astype(dtype, copy=False)
-    lost = np.isinf(rounded) & np.isfinite(values) if rounded is not values else np.zeros(0, dtype=bool)
-    if lost.any():
-        where, hint = f"the value {float(values[lost][0])!r}", "read it with dtype=np.float64."
-        raise NonFiniteError(f"X in {dtype.name}", np.inf, where, int(lost.sum()), hint)
-    return rounded
+def too_large(chunk: Chunk, values: FloatArray, lost: BoolArray, ends: IntArray) -> NonFiniteError:
+    """Error for the first value that single precision turns infinite."""
+    from concordant.supervision.readers import _letor_kernels
+
+    place, source = int(np.flatnonzero(lost)[0]), chunk.source
+    row = place // values.shape[1] if values.ndim == 2 else int(np.searchsorted(ends, place, side="right"))
+    starts = np.empty(chunk.rows, dtype=np.int64)
+    _letor_kernels.row_starts(source.buffer[chunk.start : chunk.stop], starts)
+    line = source.lines + locate(source.buffer, chunk.start + int(starts[row]))[0]
+    where, hint = f"the value {float(values.flat[place])!r}", "read it with dtype=np.float64."
+    name = f"{source.path}, line {line}: X in float32"
+    return NonFiniteError(name, np.inf, where, int(lost.sum()), hint)
 
 
 def malformed(source: Source, offset: int, problem: str, hint: str) -> MalformedLineError:

@@ -14,7 +14,7 @@ from concordant.exceptions import EmptyDataError, MalformedLineError, ParameterE
 from concordant.supervision.data import RankingData
 from concordant.supervision.readers import _letor_chunks
 from concordant.supervision.readers._letor_chunks import Chunk, Columns, Layout, Source
-from concordant.supervision.readers.text import PathLike, read_buffer, read_lines
+from concordant.supervision.readers.text import PathLike, paths_of, read_buffer, read_lines
 from concordant.types import ArrayLike, IntArray
 
 __all__ = ["parse_letor", "read_letor"]
@@ -90,7 +90,7 @@ def read_letor(
     ([[0.5, 0.0, 1.0], [0.0, -1e-05, 0.0]], [2.0, 0.0], ['a', 'b'])
     """
     return parse_letor(
-        [Source(name, read_buffer(name)) for name in _paths(path)],
+        [Source(name, read_buffer(name)) for name in paths_of(path)],
         sparse=sparse,
         n_features=n_features,
         dtype=dtype,
@@ -138,14 +138,10 @@ def parse_letor(
         _check_size(chunks, layout, dtype, given=n_features)
     out = Columns.empty(chunks, layout, dtype, fill)
     _letor_chunks.read(chunks, layout, out)
-    X = _as_csr(out, columns, dtype) if sparse else out.values[:, :columns]
+    X = _as_csr(out, columns) if sparse else out.values[:, :columns]
     qid = out.qids if sizes is None else _grouped(sizes, n_rows, has_qid=layout.has_qid)
     docid = _docids(chunks, out.spans) if docids else None
     return RankingData(X=X, y=out.grades, qid=qid, docid=docid)
-
-
-def _paths(path: PathLike | Iterable[PathLike]) -> list[PathLike]:
-    return [path] if isinstance(path, str | os.PathLike) else list(path)
 
 
 def _check_options(sparse: bool, n_features: int | None, dtype: DTypeLike, fill: float) -> np.dtype[Any]:
@@ -177,12 +173,11 @@ def _check_size(chunks: list[Chunk], layout: Layout, dtype: np.dtype[Any], given
     raise _letor_chunks.malformed(source, offset, problem, hint)
 
 
-def _as_csr(out: Columns, columns: int, dtype: np.dtype[Any]) -> Any:
+def _as_csr(out: Columns, columns: int) -> Any:
     from scipy.sparse import csr_array
 
-    values = _letor_chunks.cast(out.values, dtype)
     indptr = np.concatenate([[0], out.ends]).astype(out.indices.dtype)
-    return csr_array((values, out.indices, indptr), shape=(len(out.ends), columns))
+    return csr_array((out.values, out.indices, indptr), shape=(len(out.ends), columns))
 
 
 def _docids(chunks: list[Chunk], spans: IntArray) -> np.ndarray | None:
@@ -205,7 +200,7 @@ def _group_sizes(group: PathLike | Iterable[PathLike] | ArrayLike) -> IntArray:
     """Sizes from an array, a file, or several files."""
     if not isinstance(group, str | os.PathLike | Iterable):
         raise ParameterError("group", group, "a list of sizes, or a file of them")
-    names = _paths(group) if isinstance(group, str | os.PathLike) else list(group)
+    names = [group] if isinstance(group, str | os.PathLike) else list(group)
     if not names or not isinstance(names[0], str | os.PathLike):
         return np.asarray(names)
     return np.concatenate([_read_sizes(name) for name in names])

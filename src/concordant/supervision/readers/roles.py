@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GRADE_NAMES", "Roles", "index_columns", "repeated"]
+from concordant.exceptions import ParameterError
+
+__all__ = ["GRADE_NAMES", "Roles", "check_named", "index_columns", "repeated"]
 
 GRADE_NAMES = ("grade", "y", "label", "relevance", "rel")
 
@@ -43,6 +45,7 @@ class Roles:
         >>> Roles.of(["qid", "y", "bm25", "age"]).features
         ('bm25', 'age')
         """
+        check_named(qid)
         grade = grade or next((name for name in GRADE_NAMES if name in names), GRADE_NAMES[0])
         docid = docid or ("docid" if "docid" in names else None)
         if features is None:
@@ -65,6 +68,12 @@ class Roles:
         """The columns that are read, each once."""
         others = (self.qid, self.grade, self.docid, self.sample_weight, self.query_weight)
         return tuple(dict.fromkeys(name for name in (*others, *self.features) if name is not None))
+
+
+def check_named(qid: str | None) -> None:
+    """Refuse queries without a column, which would be read as one that is called None."""
+    if qid is None:
+        raise ParameterError("qid", qid, "the name of a column")
 
 
 def repeated(names: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ import lzma
 import os
 import secrets
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from concordant.exceptions import MalformedLineError
+from concordant.exceptions import MalformedLineError, ParameterError
 
 __all__ = [
     "COMPRESSED",
@@ -24,6 +24,7 @@ __all__ = [
     "PathLike",
     "locate",
     "open_binary",
+    "paths_of",
     "read_buffer",
     "read_lines",
     "write_atomically",
@@ -72,6 +73,21 @@ COMPRESSED: dict[str, Callable[[Path, str], Any]] = {
     ".bz2": bz2.open,
     ".zst": _open_zstd,
 }
+
+
+def paths_of(path: PathLike | Iterable[PathLike], name: str = "path") -> list[str]:
+    """Give the files that are meant, one or several; what names none is refused.
+
+    >>> paths_of(Path("a.txt")), paths_of(["a.txt", "b.txt"])
+    (['a.txt'], ['a.txt', 'b.txt'])
+    """
+    found: list[Any] = [path]
+    table = isinstance(path, Mapping) or hasattr(path, "columns")  # whose columns are no files
+    if isinstance(path, Iterable) and not table and not isinstance(path, str | os.PathLike):
+        found = list(path)
+    if other := [one for one in found if not isinstance(one, str | os.PathLike)]:
+        raise ParameterError(name, type(other[0]).__name__, "the name of a file, or names of several")
+    return [os.fspath(one) for one in found]
 
 
 def open_binary(path: PathLike, mode: str = "rb") -> BinaryIO:

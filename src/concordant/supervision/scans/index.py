@@ -60,7 +60,7 @@ class Index:
         >>> Index.of([one, other], ["a", "b"]).ranks
         array([1, 0])
         """
-        ids = joined([ids for ids, _, _ in pieces])
+        ids = joined([ids for ids, _, _ in pieces], names)
         sizes = np.concatenate([sizes for _, sizes, _ in pieces]).astype(np.int64)
         weights = [weights for _, _, weights in pieces if weights is not None]
         edges = np.cumsum([0, *(len(ids) for ids, _, _ in pieces)])
@@ -111,11 +111,19 @@ class Index:
         return int(self.sizes.sum())
 
 
-def joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Give ids of all parts in a type in which none changes; text and numbers are not mixed."""
+def joined(columns: Sequence[NDArray[Any]], names: Sequence[str] = ()) -> NDArray[Any]:
+    """Give ids of all parts in a type in which none changes; text and numbers are not mixed.
+
+    `names`: of the parts, for the message.
+    """
     first = columns[0]
     if all(ids.dtype == first.dtype for ids in columns):
         return np.concatenate(columns)
-    for ids in columns[1:]:
-        first = joined_ids(first, ids)
+    for place, ids in enumerate(columns[1:], start=1):
+        try:
+            first = joined_ids(first, ids)
+        except LabelError as error:
+            if names:
+                error.args = (f"{names[0]} and {names[place]}: {error}",)
+            raise
     return first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from concordant.exceptions import EmptyDataError, ParameterError
 from concordant.supervision.queries import Queries
-from concordant.supervision.readers.text import COMPRESSED, Bytes, PathLike
+from concordant.supervision.readers.text import COMPRESSED, Bytes, PathLike, paths_of
 from concordant.supervision.scans.conversion.counts import run_starts
 from concordant.supervision.scans.conversion.layout import checked_dtype
 from concordant.supervision.scans.index import Index, Piece
@@ -78,7 +77,7 @@ def scan_letor(
     [[2.0, 1.0, 0.0]]
     """
     limit = read_size(memory)
-    names = [os.fspath(one) for one in ([files] if isinstance(files, str | os.PathLike) else files)]
+    names = paths_of(files, "files")
     kind = checked_dtype(dtype) or "float64"
     outline = Outline(n_features, zero_based=zero_based, dtype=kind, room=limit // IN_FLIGHT)
     runs = [(name, Runs.of(name, outline)) for name in names]  # all are read before the width is known

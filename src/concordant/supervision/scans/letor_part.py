@@ -14,7 +14,7 @@ from concordant.supervision.readers.letor import parse_letor
 from concordant.supervision.readers.roles import Roles
 from concordant.supervision.readers.text import Bytes
 from concordant.supervision.scans.parquet_part import mark_of
-from concordant.supervision.scans.scan import PartRows, locating
+from concordant.supervision.scans.scan import PartRows
 from concordant.supervision.scans.sizes import row_bytes
 
 __all__ = ["LetorPart"]
@@ -83,22 +83,21 @@ class LetorPart:
 
     def read(self) -> PartRows:
         """Give the rows; a line that breaks the format is refused by file, line and column."""
-        with locating(self):
-            data = parse_letor(
-                [Source(self.shown, self.text(), self.lines)],
-                n_features=self.n_features,
-                dtype=self.dtype,
-                zero_based=self.zero_based,
-                has_qid=self.has_qid,
-                docids=self.documents,
-            )
-            queries = Queries.from_ids(data.qid)
-            if mark_of(queries.ids, queries.sizes) != self.mark:
-                raise self.changed()
-            docid = data.docid
-            if docid is None and self.documents and self.docid_bytes:
-                docid = np.full(self.n_rows, "")
-            return PartRows.of(data.X, data.y, queries, docid=docid)
+        data = parse_letor(
+            [Source(self.shown, self.text(), self.lines)],
+            n_features=self.n_features,
+            dtype=self.dtype,
+            zero_based=self.zero_based,
+            has_qid=self.has_qid,
+            docids=self.documents,
+        )
+        queries = Queries.from_ids(data.qid)
+        if mark_of(queries.ids, queries.sizes) != self.mark:
+            raise self.changed()
+        docid = data.docid
+        if docid is None and self.documents and self.docid_bytes:
+            docid = np.full(self.n_rows, "")
+        return PartRows.of(data.X, data.y, queries, docid=docid)
 
     def text(self) -> Bytes:
         """Read the bytes, and end them with a line end."""
@@ -111,4 +110,4 @@ class LetorPart:
 
     def changed(self) -> ConcordantError:
         """Say that the file is not the one that was scanned."""
-        return ConcordantError("it changed since it was scanned.\nHint: scan it again.")
+        return ConcordantError(f"{self.name}: it changed since it was scanned.\nHint: scan it again.")

@@ -14,15 +14,14 @@ from concordant.supervision.readers.text import PathLike
 from concordant.supervision.scans.pair_part import PairRoles, PairRows, ParquetPairs, pair_bytes
 from concordant.supervision.scans.parquet import (
     cut_groups,
-    number_type,
-    other_columns,
+    listed,
     parquet_files,
-    refuse_repeated,
     schema_of,
 )
 from concordant.supervision.scans.prefetch import ahead
 from concordant.supervision.scans.row_groups import footer_of
 from concordant.supervision.scans.scan import check_memory, read_size, written_size
+from concordant.supervision.scans.schemas import number_type, other_columns, refuse_repeated
 
 __all__ = ["PairScan", "scan_pairs"]
 
@@ -126,7 +125,7 @@ def scan_pairs(
     limit, meanings = read_size(memory), tuple(meanings_of(outcomes).items())
     files = {file: schema_of(file) for file in parquet_files(path)}
     if not files:
-        raise EmptyDataError(str(path))
+        raise EmptyDataError(listed([], path))
     for file, schema in files.items():
         refuse_repeated(file, schema)
     first = next(iter(files))
@@ -135,7 +134,7 @@ def scan_pairs(
     check_columns(files, roles)
     parts = [part for file in files for part in cut_pairs(file, roles)]
     if not parts:
-        raise EmptyDataError(str(path))
+        raise EmptyDataError(listed([*files], path))
     return PairScan(tuple(parts), features, limit)
 
 
@@ -152,7 +151,9 @@ def features_of(
 
 
 def check_columns(files: Mapping[str, Any], roles: PairRoles) -> None:
-    """Refuse files without a column that is read, or with features of no numbers."""
+    """Refuse files without a column that is read, with features of no numbers, or outcomes of several."""
+    from pyarrow.types import is_nested
+
     first = next(iter(files))
     for file, schema in files.items():
         if lacking := [name for name in roles.named if name not in schema.names]:
@@ -161,6 +162,9 @@ def check_columns(files: Mapping[str, Any], roles: PairRoles) -> None:
             raise other_columns(file, lacking[0], first)
         for name in roles.numbers:
             number_type(file, schema, name)
+        if is_nested(kind := schema.field(roles.outcome).type):
+            problem = f"{file}: column {roles.outcome!r} holds {kind}, and no outcomes"
+            raise LabelError(problem, "give each row one word or number as its outcome.")
 
 
 def cut_pairs(file: str, roles: PairRoles) -> Iterator[ParquetPairs]:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concordant.exceptions import (
-    EmptyDataError,
-    LabelError,
-    NotNumericError,
-    ParameterError,
-    UnknownNameError,
-)
-from concordant.supervision.readers.roles import Roles, index_columns, repeated
+from concordant.exceptions import EmptyDataError, ParameterError
+from concordant.supervision.readers.roles import Roles
 from concordant.supervision.readers.tables import naming_damage, whole_ids
-from concordant.supervision.readers.text import PathLike
+from concordant.supervision.readers.text import PathLike, paths_of
 from concordant.supervision.scans.index import Index, Piece
 from concordant.supervision.scans.parquet_part import ParquetPart, mark_of, opened
 from concordant.supervision.scans.row_groups import footer_of
 from concordant.supervision.scans.scan import Scan, read_size
+from concordant.supervision.scans.schemas import common_dtype, same_roles
 from concordant.supervision.scans.sizes import docid_bytes, row_bytes
 from concordant.types import FloatArray, IntArray
 
@@ -106,92 +101,40 @@ def scan_parquet(
     schemas = {file: schema_of(file) for file in files}
     roles = same_roles(schemas, {**named, **weights})
     dtype = common_dtype(schemas, roles)
-    return indexed([part for file in files for part in cut(file, roles, dtype)], path, limit)
+    parts = [part for file in files for part in cut(file, roles, dtype)]
+    if not parts:
+        raise EmptyDataError(listed(files, path))
+    return indexed(parts, limit)
 
 
 def parquet_files(path: PathLike | Iterable[PathLike]) -> list[str]:
     """Give the files that are meant, each as the caller named it."""
-    if not isinstance(path, str | os.PathLike):
-        return [file for one in path for file in parquet_files(one)]
+    return [file for one in paths_of(path) for file in files_in(one)]
+
+
+def files_in(path: str) -> list[str]:
+    """Give a file, or those of a folder; Spark writes folders that are called as files are."""
     if not Path(path).is_dir():
-        return [os.fspath(path)]
+        return [path]
     own = [file for file in Path(path).iterdir() if file.suffix == ".parquet" and file.name[0] not in "._"]
-    return [os.fspath(file) for file in sorted(own)]
+    return [file for one in sorted(own) for file in files_in(os.fspath(one))]
+
+
+def listed(files: Sequence[str], path: object) -> str:
+    """Give the files by name, for messages; or what was given, where it names none.
+
+    >>> listed(["a", "b", "c", "d"], "folder"), listed([], "folder")
+    ('a, b, c and 1 more', 'folder')
+    """
+    if not files:
+        return os.fspath(path) if isinstance(path, str | os.PathLike) else "the list of files"
+    return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if files[3:] else "")
 
 
 def schema_of(file: str) -> Any:
     """Give the names and types of the columns of a file."""
     with naming_damage(file, ".parquet"):
         return opened(str(Path(file).absolute())).schema_arrow
-
-
-def refuse_repeated(file: str, schema: Any) -> None:
-    """Refuse a file with two columns of one name, or with names that cannot be read."""
-    with naming_damage(file, "a table"):
-        names = schema.names
-    if (name := repeated(names)) is not None:
-        raise LabelError(f"{file}: two columns are called {name!r}", "rename or drop one of them.")
-
-
-def same_roles(files: Mapping[str, Any], wanted: dict[str, Any]) -> Roles:
-    """Give the roles of the columns, which all files must have."""
-    if not files:
-        return Roles("", "", ())
-    for file, schema in files.items():
-        refuse_repeated(file, schema)
-    first = next(iter(files))
-    roles = Roles.of(files[first].names, hidden=index_columns(files[first]), **wanted)
-    for file, schema in files.items():
-        if unknown := [name for name in roles.named if name not in schema.names]:
-            if file == first:
-                raise UnknownNameError("column", unknown[0], schema.names)
-            raise other_columns(file, unknown[0], first)
-        more = {*schema.names}.difference(files[first].names, index_columns(schema))
-        if wanted["features"] is None and more:
-            raise other_columns(first, min(more), file)
-    if not roles.features:
-        raise LabelError(
-            f"{first}: no column is left for features", f"it has {', '.join(files[first].names)}."
-        )
-    return roles
-
-
-def other_columns(file: str, name: str, other: str) -> LabelError:
-    """Say which file lacks what."""
-    hint = "files that are read together have the same columns; or name features= that all have."
-    return LabelError(f"{file} has no column {name!r}, and {other} has one", hint)
-
-
-def common_dtype(files: Mapping[str, Any], roles: Roles) -> str:
-    """Give the type of X; what is no number is refused before anything is read."""
-    from pyarrow import types
-
-    exact = (
-        types.is_float32,
-        types.is_float16,
-        types.is_int8,
-        types.is_int16,
-        types.is_uint8,
-        types.is_uint16,
-    )
-    single = True
-    for file, schema in files.items():
-        for name in roles.numbers:
-            kind = number_type(file, schema, name)
-            narrow = types.is_boolean(kind) or any(is_exact(kind) for is_exact in exact)
-            single = single and (narrow or name not in roles.features)
-    return "float32" if single else "float64"
-
-
-def number_type(file: str, schema: Any, name: str) -> Any:
-    """Give the type of a column of numbers; another is refused."""
-    from pyarrow import types
-
-    kind = schema.field(name).type
-    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if not (number or types.is_boolean(kind) or types.is_null(kind)):
-        raise NotNumericError(f"{file}: column {name!r}", f"it holds {kind}")
-    return kind
 
 
 def is_intended(schema: Any) -> bool:
@@ -230,10 +173,8 @@ def cut_groups(path: str, size: int) -> Iterator[tuple[tuple[int, int], ...]]:
         yield tuple(together)
 
 
-def indexed(parts: Sequence[ParquetPart], path: object, memory: int) -> Scan:
+def indexed(parts: Sequence[ParquetPart], memory: int) -> Scan:
     """Give the scan of parts, whose queries are read here."""
-    if not parts:
-        raise EmptyDataError(str(path))
     pieces = [part.scanned() for part in parts]
     if all(reads_whole(ids) for ids, _, _ in pieces):
         parts, pieces = [replace(part, whole=True) for part in parts], [as_whole(*piece) for piece in pieces]

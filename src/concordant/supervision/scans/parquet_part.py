@@ -19,6 +19,7 @@ from concordant.supervision.readers.tables import (
     _query_ids,
     whole_ids,
 )
+from concordant.supervision.scans.conversion.counts import run_starts
 from concordant.supervision.scans.index import Piece
 from concordant.supervision.scans.row_groups import RowGroups, opened
 from concordant.supervision.scans.scan import PartRows
@@ -133,6 +134,10 @@ def runs(column: Any, name: str) -> tuple[NDArray[Any], IntArray]:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if not can_be_encoded(column.type):
+        ids = _query_ids(column.to_numpy(), name)
+        starts = run_starts(ids)
+        return ids[starts], np.diff(starts, append=len(ids))
     encoded = compute.run_end_encode(column.combine_chunks(), run_end_type=pa.int64())
     try:
         heads = _query_ids(encoded.values.to_numpy(zero_copy_only=False), name)
@@ -140,6 +145,14 @@ def runs(column: Any, name: str) -> tuple[NDArray[Any], IntArray]:
         _query_ids(column.to_numpy(), name)  # says the same, and counts rows
         raise
     return heads, np.diff(encoded.run_ends.to_numpy(), prepend=0)
+
+
+def can_be_encoded(kind: Any) -> bool:
+    """Whether Arrow finds the runs of a column of this type."""
+    from pyarrow import types
+
+    views = types.is_string_view(kind) or types.is_binary_view(kind)
+    return not (views or types.is_nested(kind) or hasattr(kind, "extension_name"))
 
 
 def matrix(table: Any, dtype: str) -> NDArray[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,13 +19,14 @@ from concordant.supervision.scans.conversion.counts import Counts, counted
 from concordant.supervision.scans.conversion.groups import Form, row_groups
 from concordant.supervision.scans.conversion.layout import Layout, checked_dtype
 from concordant.supervision.scans.conversion.sorting import by_query
-from concordant.supervision.scans.conversion.source_kinds import source_of
+from concordant.supervision.scans.conversion.source_kinds import name_of, source_of
 from concordant.supervision.scans.conversion.sources import Source, Wanted
 from concordant.supervision.scans.parquet import as_whole, reads_whole, scan_parquet
 from concordant.supervision.scans.scan import IN_FLIGHT, Scan, read_size, written_size
 
 __all__ = ["write_parquet"]
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Follow = Callable[[Iterable[Any], str, int | None], Iterable[Any]]
 
 
@@ -93,7 +96,9 @@ def write_parquet(
     -----
     A first pass counts the rows of each query (24 bytes each are kept, and the ids, if they are text); a
     second one writes. Rows to be sorted go to temporary files beside `path`, by ranges of ids that fit in
-    memory. These files have no name: nothing is left behind, whatever happens to the process.
+    memory. These files have no name, and are gone with the process, whatever happens to it. The file that is
+    being written has one, `.NAME.XXXXXXXX.tmp.parquet` beside `path`, until it is whole: a process that is
+    killed or terminated leaves it behind. No scan of the folder reads it; delete it.
 
     Examples
     --------
@@ -112,8 +117,8 @@ def write_parquet(
     weights = {"sample_weight": sample_weight, "query_weight": query_weight}
     room = read_size(memory) // IN_FLIGHT
     wanted = Wanted({**roles, **weights}, checked_dtype(dtype), room)
-    form = Form(Path(path), read_size(row_group, "row_group"), room, compression)
-    with ExitStack() as stack:
+    form = Form(Path(path), read_size(row_group, "row_group"), room, compression, name_of(source))
+    with ExitStack() as stack, naming_disk(form.path):
         found = source_of(source, wanted, n_features, zero_based, form.path.parent, stack)
         layout = converted(found, form, stack.enter_context(telling(verbose)))
     return scan_parquet(path, **vars(layout.roles), memory=memory)
@@ -123,10 +128,10 @@ def converted(source: Source, form: Form, follow: Follow) -> Layout:
     """Count, sort if that is needed, and write; give the layout of the file."""
     counts = counted(follow(source.ids(), "counting", None))
     if counts is None:
-        raise EmptyDataError("the source")
+        raise EmptyDataError(form.source)
     layout = source.layout
     if not layout.roles.features:
-        raise LabelError("the source has no features", "name a column at least: features=...")
+        raise LabelError(f"{form.source} has no features", "name a column at least: features=...")
     if reads_whole(counts.ids):
         counts = Counts(*as_whole(counts.ids, counts.sizes, None)[:2], counts.together)
     refuse_long(counts, layout, form.room)
@@ -137,6 +142,18 @@ def converted(source: Source, form: Form, follow: Follow) -> Layout:
     groups = row_groups(tables, form.rows(layout))
     form.write(follow(groups, "writing", counts.n_rows), layout)
     return layout
+
+
+@contextmanager
+def naming_disk(path: Path) -> Iterator[None]:
+    """What is said of a full disk inside names the file, as `open` does, and says what it needs."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        needed = "there must be room for the file and, where rows are sorted, for all of them uncompressed"
+        raise OSError(error.errno, f"{os.strerror(error.errno)}; {needed}", os.fspath(path)) from error
 
 
 def with_ids(table: Any, counts: Counts) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import zlib
@@ -11,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from concordant.exceptions import ParameterError
+from concordant.exceptions import LabelError, ParameterError
 from concordant.supervision.queries import Queries
 from concordant.supervision.readers.text import write_atomically
 from concordant.supervision.scans.conversion.counts import run_starts
@@ -61,18 +62,25 @@ class Form:
         Bytes of features in a row group, and of rows that may be in memory at a time.
     compression
         One of `COMPRESSIONS`.
+    source
+        What is written, for messages.
     """
 
     path: Path
     group: int
     room: int
     compression: str
+    source: str
 
     def __post_init__(self) -> None:
         if self.compression not in COMPRESSIONS:
             raise ParameterError("compression", self.compression, f"one of {', '.join(COMPRESSIONS)}")
         if self.path.suffix not in (".parquet", ".pq"):
             raise ParameterError("path", os.fspath(self.path), "a file name that ends in .parquet")
+        if self.path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(self.path))
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "its folder is not there", os.fspath(self.path))
 
     def rows(self, layout: Layout) -> int:
         """Rows of a row group, at most."""
@@ -91,11 +99,22 @@ class Form:
             summed = Summed(stream)
             with ParquetWriter(summed, schema, **options) as writer:
                 for group in chain([first], groups):
-                    weight = max(weight, largest_weight(group, roles.query_weight))
+                    weight = max(weight, self.largest_weight(group, roles.query_weight))
                     writer.write_table(group.cast(schema), row_group_size=group.num_rows)
                 writer.add_key_value_metadata({SUM: f"{summed.crc:08x}"})
             if not weight:
                 raise ParameterError("query_weight", "all zero", "positive for at least one query")
+
+    def largest_weight(self, group: Any, name: str | None) -> float:
+        """Give the largest weight of a query; rows of one must agree."""
+        if name is None:
+            return 1.0
+        queries = Queries.from_ids(group.column(0).to_numpy())
+        try:
+            return float(agreed_weights(group.column(name).to_numpy(), queries).max())
+        except LabelError as error:
+            error.args = (f"{self.source}: {error}",)
+            raise
 
 
 class Summed(io.RawIOBase):
@@ -112,11 +131,3 @@ class Summed(io.RawIOBase):
         """Write some bytes."""
         self.crc = zlib.crc32(data, self.crc)
         return self.stream.write(data)
-
-
-def largest_weight(group: Any, name: str | None) -> float:
-    """Give the largest weight of a query; rows of one must agree."""
-    if name is None:
-        return 1.0
-    queries = Queries.from_ids(group.column(0).to_numpy())
-    return float(agreed_weights(group.column(name).to_numpy(), queries).max())

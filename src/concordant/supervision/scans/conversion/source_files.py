@@ -14,8 +14,9 @@ from concordant.supervision.readers.tables import naming_damage, naming_line
 from concordant.supervision.readers.text import naming_archive, open_binary
 from concordant.supervision.scans.conversion.layout import Chunk
 from concordant.supervision.scans.conversion.sources import Pieces, Source, Wanted
-from concordant.supervision.scans.parquet import common_dtype, same_roles, schema_of
+from concordant.supervision.scans.parquet import schema_of
 from concordant.supervision.scans.row_groups import footer_of
+from concordant.supervision.scans.schemas import common_dtype, same_roles
 from concordant.supervision.scans.sizes import docid_bytes
 
 __all__ = ["of_csv", "of_feather", "of_parquet"]

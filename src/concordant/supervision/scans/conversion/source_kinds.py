@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
@@ -12,15 +12,15 @@ from typing import Any
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
 from concordant.supervision.data import RankingData
 from concordant.supervision.readers.tables import FORMATS
-from concordant.supervision.readers.text import COMPRESSED
+from concordant.supervision.readers.text import COMPRESSED, paths_of
 from concordant.supervision.scans.conversion.source_files import of_csv, of_feather, of_parquet
 from concordant.supervision.scans.conversion.source_memory import of_one, of_pieces, of_scan
 from concordant.supervision.scans.conversion.sources import Source, Wanted
 from concordant.supervision.scans.letor_text import LetorSource
-from concordant.supervision.scans.parquet import parquet_files
+from concordant.supervision.scans.parquet import listed, parquet_files
 from concordant.supervision.scans.scan import Scan
 
-__all__ = ["source_of"]
+__all__ = ["name_of", "source_of"]
 
 KNOWN = "a file, several files, a folder of Parquet files, ranking data, a frame, a scan, or several frames"
 
@@ -30,6 +30,8 @@ def source_of(
 ) -> Source:
     """Give the source; what comes once only is kept on the disk of a folder, until the stack is closed."""
     source = RankingData.like(source) or source
+    if isinstance(source, Mapping):  # whose names would be taken for those of files
+        raise ParameterError("source", type(source).__name__, KNOWN)
     if isinstance(source, Iterable) and not (is_path(source) or is_whole(source)):
         pieces = iter(source)
         first = next(pieces, None)
@@ -39,13 +41,20 @@ def source_of(
         if not is_path(first):
             refuse_letor(n_features, zero_based)
             return stack.enter_context(closing(of_pieces(source, wanted, folder)))
-        return of_files([os.fspath(one) for one in source], wanted, n_features, zero_based)
-    if is_path(source):
-        return of_files([os.fspath(source)], wanted, n_features, zero_based)
+    if is_path(source) or isinstance(source, chain):
+        return of_files(paths_of(source, "source"), wanted, n_features, zero_based)
     refuse_letor(n_features, zero_based)
     if not is_whole(source):
         raise ParameterError("source", type(source).__name__, KNOWN)
     return of_scan(source, wanted) if isinstance(source, Scan) else of_one(source, wanted)
+
+
+def name_of(source: Any) -> str:
+    """Give the files of a source, for messages; what is no file is called the source."""
+    files = source if isinstance(source, list | tuple) else [source]
+    if not files or not all(map(is_path, files)):
+        return "the source"
+    return listed([os.fspath(one) for one in files], source)
 
 
 def is_path(source: Any) -> bool:

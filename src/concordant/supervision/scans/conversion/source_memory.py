@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concordant.exceptions import LabelError, ParameterError
+from concordant.exceptions import EmptyDataError, LabelError, ParameterError
 from concordant.supervision.columns import check_grades, check_ids, check_lengths
 from concordant.supervision.data import RankingData
 from concordant.supervision.readers.roles import Roles
@@ -53,9 +53,12 @@ def of_one(data: Any, wanted: Wanted) -> Source:
 def of_pieces(pieces: Iterable[Any], wanted: Wanted, folder: Path) -> Spooled:
     """Give ranking data or frames that come one after the other, and once only."""
 
-    def one(piece: Any, number: int, known: Layout | None) -> tuple[Layout, Iterator[Chunk]]:
-        with Chunk(None, f"piece {number}").located():
-            layout, frame = laid_out(piece, wanted)
+    def one(piece: Any, number: int, known: Layout | None) -> tuple[Layout | None, Iterator[Chunk]]:
+        try:
+            with Chunk(None, f"piece {number}").located():
+                layout, frame = laid_out(piece, wanted)
+        except EmptyDataError:
+            return known, iter(())
         known = known or layout
         if known.roles != layout.roles:
             raise other_piece(number, known.roles, layout.roles)
@@ -79,11 +82,11 @@ def cut(frame: Any, rows: int, place: str = "") -> Iterator[Chunk]:
 def laid_out(data: Any, wanted: Wanted) -> tuple[Layout, Any]:
     """Give the layout, and something that can be cut by rows."""
     if isinstance(data, RankingData):
-        ids = check_ids(data.qid)
-        others = {"qid": ids, "grade": check_grades(data.y), "docid": data.docid}
-        check_lengths("X", data.X.shape[0], **others)
-        roles = wanted.nameless(data.X.shape[1], docid=data.docid is not None)
-        return wanted.layout(roles, kind_of([data.X.dtype])), named(data.X, roles, others)
+        X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X  # other sparse ones have no rows to cut
+        others = {"qid": check_ids(data.qid), "grade": check_grades(data.y), "docid": data.docid}
+        check_lengths("X", X.shape[0], **others)
+        roles = wanted.nameless(X.shape[1], docid=data.docid is not None)
+        return wanted.layout(roles, kind_of([X.dtype])), named(X, roles, others)
     import narwhals as nw
     import pyarrow as pa
 

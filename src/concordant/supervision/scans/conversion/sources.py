@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
-from concordant.supervision.readers.roles import Roles, repeated
+from concordant.supervision.columns import kind_of_ids
+from concordant.supervision.readers.roles import Roles, check_named, repeated
 from concordant.supervision.scans.conversion.layout import Chunk, Layout
 from concordant.supervision.scans.conversion.spill import Spill
 
@@ -70,6 +71,7 @@ class Wanted:
         """Give names to the columns of a source that has none: features are f1, f2 and so on."""
         if given := [role for role in ("sample_weight", "query_weight") if self.roles[role] is not None]:
             raise ParameterError(given[0], self.roles[given[0]], "None: the source has no such column")
+        check_named(self.roles["qid"])
         names = self.roles["features"]
         if names is None:
             names = [f"f{first + number}" for number in range(n_features)]
@@ -92,12 +94,25 @@ class Pieces:
     chunks: Callable[[Sequence[str] | None], Iterable[Chunk]]
 
     def ids(self) -> Iterator[NDArray[Any]]:
-        """Give the ids of all rows."""
-        return (self.layout.ids(chunk) for chunk in self.chunks((self.layout.roles.qid,)))
+        """Give the ids of all rows; text and numbers are not mixed."""
+        first = None
+        for chunk in self.chunks((self.layout.roles.qid,)):
+            ids = self.layout.ids(chunk)
+            kind = kind_of_ids(ids)
+            first = first or (kind, chunk.place)
+            if kind != first[0]:
+                raise other_kind(chunk.place, kind, first[1], first[0])
+            yield ids
 
     def tables(self) -> Iterator[Any]:
         """Give all rows."""
         return (self.layout.table(chunk) for chunk in self.chunks(None))
+
+
+def other_kind(place: str, kind: str, other: str, before: str) -> LabelError:
+    """Say where ids are of another kind than before."""
+    problem = f"{place}: query ids are {kind}, and {before} in {other}"
+    return LabelError(problem, "give every id as the same type.")
 
 
 class Spooled:
@@ -108,13 +123,13 @@ class Spooled:
     pieces
         What comes: each is told by `cut`, with its number and the layout so far, in chunks.
     cut
-        Gives the layout, which the first piece decides, and the chunks of a piece.
+        Gives the layout, which the first piece that has rows decides, and the chunks of a piece.
     folder
         Whose disk is used.
     """
 
     def __init__(
-        self, pieces: Iterable[Any], cut: Callable[..., tuple[Layout, Iterator[Chunk]]], folder: Path
+        self, pieces: Iterable[Any], cut: Callable[..., tuple[Layout | None, Iterator[Chunk]]], folder: Path
     ) -> None:
         self.pieces, self.cut, self.spill = pieces, cut, Spill(folder)
         self.known: Layout | None = None
@@ -138,12 +153,11 @@ class Spooled:
         for number, piece in enumerate(self.pieces):
             self.known, chunks = self.cut(piece, number, self.known)
             for chunk in chunks:
-                table = self.known.table(chunk)
+                table = widened(self.layout.table(chunk))
                 schema = schema or table.schema
                 if table.schema != schema:
                     kinds = table.schema.field(0).type, schema.field(0).type
-                    problem = f"{chunk.place}: query ids are {kinds[0]}, and {kinds[1]} in the pieces before"
-                    raise LabelError(problem, "give every id as the same type.")
+                    raise other_kind(chunk.place, kinds[0], "the pieces before", kinds[1])
                 yield table
 
     def tables(self) -> Iterator[Any]:
@@ -153,3 +167,17 @@ class Spooled:
     def close(self) -> None:
         """Give the file up."""
         self.spill.close()
+
+
+def widened(table: Any) -> Any:
+    """Give whole numbers in the first column, the ids, as those of 64 bits, with a sign where they fit."""
+    import pyarrow as pa
+
+    column, kind = table.column(0), table.schema.field(0).type
+    if not pa.types.is_integer(kind) or pa.types.is_int64(kind):
+        return table
+    try:
+        column = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return table  # of uint64, beyond the others
+    return table.set_column(0, table.column_names[0], column)
