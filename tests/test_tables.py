@@ -102,7 +102,8 @@ def test_faults_name_column_and_row(frame, columns, error, words):
 
 @pytest.mark.parametrize("name", [None, "label of the row"])
 def test_an_index_of_pandas_is_no_feature(tmp_path, name):
-    frame, path = pd.DataFrame(COLUMNS).iloc[[0, 2]].rename_axis(name), tmp_path / "a.parquet"
+    frame = pd.DataFrame(COLUMNS).iloc[[0, 2]].set_axis([7, 3]).rename_axis(name)
+    path = tmp_path / "a.parquet"
     frame.to_parquet(path)
     assert read_table(path).X.tolist() == from_frame(pa.Table.from_pandas(frame)).X.tolist()
     assert read_table(path).X.tolist() == [[0.1, 1.0], [-3.0, 3.0]]
