@@ -31,7 +31,8 @@ from concordant.exceptions import (
 from concordant.rankers.claim import knowingly
 from concordant.rankers.partitioned.linear import LinearPreparation
 from concordant.solvers.partitioned import cluster as module
-from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, connected, gathered
+from concordant.solvers.partitioned.cluster import checked_client, connected, gathered
+from concordant.solvers.partitioned.cluster_parts import ClusterParts
 from concordant.solvers.partitioned.held import HeldPart, done
 from concordant.solvers.partitioned.objective import Asked, slope
 from parted import moved, scan_of

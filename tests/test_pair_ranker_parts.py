@@ -23,7 +23,7 @@ from concordant.exceptions import (
 from concordant.rankers.pair_groups import AUTO
 from concordant.scorers.pair_features import TABLES
 from concordant.solvers.moments import Block, Moments
-from concordant.solvers.partitioned import cluster
+from concordant.solvers.partitioned import cluster_parts
 from concordant.solvers.partitioned.tree import FAN, Tree, added, tree_sum
 from parted import scan_of
 
@@ -388,7 +388,7 @@ def test_collections(client):
 @pytest.mark.parametrize("writes", [0, 3, 12])
 def test_a_fit_goes_on_elsewhere(client, writes, tmp_path):
     """Begun by one process, continued by a cluster some parts at a time, and the other way round."""
-    assert cluster.TURNS * sum(client.nthreads().values()) == FAN
+    assert cluster_parts.TURNS * sum(client.nthreads().values()) == FAN
     whole = PairRanker("ap").fit(SCAN)
     with ending(writes), pytest.raises(Ended):
         PairRanker("ap", checkpoint=tmp_path / "here").fit(SCAN)

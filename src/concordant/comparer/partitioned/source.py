@@ -12,7 +12,8 @@ from concordant.comparer.data import checked_rows, no_outcomes
 from concordant.comparer.partitioned.part import Told, prepared
 from concordant.comparer.partitioned.training import PairSource
 from concordant.exceptions import FeaturesError, LabelError, ParameterError, ShapeError
-from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, submitted
+from concordant.solvers.partitioned.cluster import checked_client, submitted
+from concordant.solvers.partitioned.cluster_parts import ClusterParts
 from concordant.solvers.partitioned.margin_sgd import ON_CLUSTER
 from concordant.solvers.partitioned.parts import Parts, StreamedParts
 from concordant.solvers.partitioned.pieces import Named, is_cut, pieces

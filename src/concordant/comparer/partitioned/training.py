@@ -35,7 +35,7 @@ from concordant.scorers.kernel import Kernel
 from concordant.solvers.checkpoint import digest
 from concordant.solvers.journal import Journal
 from concordant.solvers.margin import MarginSolution, minimised
-from concordant.solvers.partitioned.cluster import anew
+from concordant.solvers.partitioned.cluster_parts import anew
 from concordant.solvers.partitioned.margin import PartedProblem
 from concordant.solvers.partitioned.margin_sgd import sgd_streamed
 from concordant.solvers.partitioned.parts import Parts

@@ -26,7 +26,8 @@ from concordant.rankers.boosters.lightgbm import LightGBM
 from concordant.rankers.boosters.plan import Slopes, slopes
 from concordant.rankers.boosters.watch import Round, Watch
 from concordant.solvers.partitioned.attended import Attended, announced, heard, is_abandoned, own_threads
-from concordant.solvers.partitioned.cluster import array_of, is_collection
+from concordant.solvers.partitioned.cluster import is_collection
+from concordant.solvers.partitioned.pieces import array_of
 from concordant.supervision.scans.scan import Scan
 from concordant.surrogates import Loss, Surrogate
 from concordant.types import FloatArray, IntArray

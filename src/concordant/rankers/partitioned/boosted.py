@@ -22,7 +22,8 @@ from concordant.rankers.optimality import Sample
 from concordant.rankers.partitioned.linear import is_refuted, shares_of
 from concordant.rankers.partitioned.source import Source
 from concordant.rankers.training import n_informative
-from concordant.solvers.partitioned.cluster import ClusterParts, addresses, returned
+from concordant.solvers.partitioned.cluster import addresses, returned
+from concordant.solvers.partitioned.cluster_parts import ClusterParts
 from concordant.solvers.partitioned.tree import tree_sum
 from concordant.supervision.queries import naming_query
 from concordant.supervision.scans.index import Index

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from concordant.exceptions import EmptyDataError, FeaturesError, LabelError, ShapeError
-from concordant.solvers.partitioned.cluster import ClusterParts, gathered, submitted
+from concordant.solvers.partitioned.cluster import gathered, submitted
+from concordant.solvers.partitioned.cluster_parts import ClusterParts
 from concordant.solvers.partitioned.parts import Parts, Prepare
 from concordant.solvers.partitioned.pieces import Named, by_rows, is_cut, pieces
 from concordant.supervision.check import check_features, plain_features

@@ -18,7 +18,7 @@ from concordant.rankers.partitioned.source import Source
 from concordant.rankers.recipe import training_labels
 from concordant.rankers.training import n_informative, spread_of
 from concordant.solvers.checkpoint import digest
-from concordant.solvers.partitioned.cluster import anew
+from concordant.solvers.partitioned.cluster_parts import anew
 from concordant.solvers.partitioned.objective import (
     Asked,
     LinearPart,

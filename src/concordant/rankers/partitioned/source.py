@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from concordant.exceptions import FeaturesError, LabelError, ParameterError
-from concordant.solvers.partitioned.cluster import ClusterParts, checked_client, is_collection
+from concordant.solvers.partitioned.cluster import checked_client, is_collection
+from concordant.solvers.partitioned.cluster_parts import ClusterParts
 from concordant.solvers.partitioned.parts import Parts, Prepare, StreamedParts
 from concordant.supervision.scans.index import Index
 from concordant.supervision.scans.parquet_part import ParquetPart

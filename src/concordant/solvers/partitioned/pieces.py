@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from concordant.solvers.partitioned.cluster import is_collection, naming_faults
 
-__all__ = ["Named", "by_rows", "is_cut", "pieces"]
+__all__ = ["Named", "array_of", "by_rows", "is_cut", "pieces"]
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,7 @@ class Named:
 
 def is_cut(value: Any) -> bool:
     """Whether this is a collection in pieces: an array, a frame or a series, and not a `Delayed`."""
-    return is_collection(value) and hasattr(
-        type(value), "npartitions"
-    )  # of a Delayed all names are attributes
+    return is_collection(value) and hasattr(type(value), "npartitions")  # a Delayed itself has any name
 
 
 def by_rows(collection: Any) -> Any:
@@ -55,3 +54,11 @@ def pieces(client: Any, collection: Any) -> list[Any]:
     with naming_faults():
         found: list[Any] = client.compute(one_by_one)
     return found
+
+
+def array_of(chunks: Sequence[Any], shapes: Sequence[tuple[float, ...]]) -> Any:
+    """Give futures of arrays as one Dask array, cut by rows alone."""
+    from dask import array, delayed
+
+    pieces = zip(chunks, shapes, strict=True)
+    return array.concatenate([array.from_delayed(delayed(one), shape, dtype=float) for one, shape in pieces])
