@@ -93,8 +93,8 @@ def extrapolated(cost: Cost, machines: Sequence[Machine]) -> Table:
         "here, where client, scheduler and workers share the cores; one scheduler; parts spread evenly; a "
         f"message between machines takes {NETWORK * 1e3:g} ms, and each level of the tree waits for two; "
         "weights and sums (1 kB each) take no time on the network. A machine reads X at the rate that is "
-        f"given with it. The fit: {GRADIENTS} gradients, data already in memory. `cc.write_parquet(..., "
-        "row_group='1 GiB', memory='8 GiB')` writes such parts."
+        f"given with it. The fit: {GRADIENTS} gradients, data already in memory. `cc.scan_parquet(..., "
+        "part='1 GiB', memory='8 GiB')` reads such parts."
     )
     columns = (
         "machine", "part, MiB", "parts", "tasks", "levels", "reading X, s", "levels, s", "tasks, s",

@@ -104,6 +104,16 @@ def scan_apart(path, **options):
         return scan_parquet(path, **options)
 
 
+def test_row_groups_are_read_together_as_far_as_is_asked(small, tmp_path):
+    path, columns = small
+    assert [len(scan_parquet(path, part=part).parts) for part in (1, "1 MiB", None)] == [2, 1, 1]
+    own = write_parquet(path, tmp_path / "own.parquet", row_group=1)
+    assert [len(one.parts) for one in (own, scan_parquet(tmp_path / "own.parquet", part="1 MiB"))] == [4, 1]
+    check_scan(scan_parquet(path, part="1 MiB", sample_weight="sample_weight"), columns)
+    with pytest.raises(ParameterError, match="part must be a number of bytes"):
+        scan_parquet(path, part="many")
+
+
 def test_the_check_rejects_wrong_scans(small):
     path, columns = small
     scan = scan_apart(path, sample_weight="sample_weight")

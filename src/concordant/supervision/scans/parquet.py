@@ -42,6 +42,7 @@ def scan_parquet(
     sample_weight: str | None = None,
     query_weight: str | None = None,
     memory: int | str = "1 GiB",
+    part: int | str | None = None,
 ) -> Scan:
     """Queries of Parquet files, of which only some row groups are in memory at a time.
 
@@ -57,13 +58,16 @@ def scan_parquet(
     memory
         Bytes that rows may take at a time, as a number or as text such as "500 MiB": features, grades,
         weights, and what a fit makes of them.
+    part
+        Bytes, counted likewise, up to which row groups of a file that follow one another are read together.
+        None: 64 MiB, and those that `cc.write_parquet` cut one by one. A part is a task of a cluster at each
+        gradient, of about a millisecond: large sets want large ones.
 
     Returns
     -------
     Scan
         X is float32 where every feature is exact in it (float32, float16, 8 and 16 bit integers, truth
-        values), else float64. Small row groups that follow one another are read together, up to 64 MiB,
-        except those that `cc.write_parquet` cut.
+        values), else float64.
 
     Raises
     ------
@@ -94,14 +98,14 @@ def scan_parquet(
     >>> scan
     Scan(n_rows=3, n_features=1, n_queries=2, n_parts=1, memory=100 MiB)
     """
-    limit = read_size(memory)
+    limit, together = read_size(memory), None if part is None else read_size(part, "part")
     named = {"qid": qid, "grade": grade, "features": features, "docid": docid}
     weights = {"sample_weight": sample_weight, "query_weight": query_weight}
     files = parquet_files(path)
     schemas = {file: schema_of(file) for file in files}
     roles = same_roles(schemas, {**named, **weights})
     dtype = common_dtype(schemas, roles)
-    parts = [part for file in files for part in cut(file, roles, dtype)]
+    parts = [one for file in files for one in cut(file, roles, dtype, together)]
     if not parts:
         raise EmptyDataError(listed(files, path))
     return indexed(parts, limit)
@@ -142,23 +146,25 @@ def is_intended(schema: Any) -> bool:
     return WHOLE_QUERIES.items() <= (schema.metadata or {}).items()
 
 
-def cut(file: str, roles: Roles, dtype: str) -> Iterator[ParquetPart]:
-    """Give the parts of a file."""
+def cut(file: str, roles: Roles, dtype: str, limit: int | None) -> Iterator[ParquetPart]:
+    """Give the parts of a file, up to a limit of bytes, as of `cut_groups`."""
     path = str(Path(file).absolute())
     footer = footer_of(path)
     documents = docid_bytes(footer.metadata, roles.docid)
     size = row_bytes(len(roles.features), dtype, len(roles.weights)) + documents
-    for groups in cut_groups(path, size):
+    for groups in cut_groups(path, size, limit):
         yield ParquetPart(path, file, groups, footer.stamp, roles, dtype, docid_bytes=documents)
 
 
-def cut_groups(path: str, size: int) -> Iterator[tuple[tuple[int, int], ...]]:
+def cut_groups(path: str, size: int, limit: int | None = None) -> Iterator[tuple[tuple[int, int], ...]]:
     """Give number and rows of row groups, as they are; small ones together, unless they were so intended.
 
-    `size`: bytes of a row.
+    `size`: bytes of a row; `limit`: those of rows that are together, intended or not.
     """
     found = opened(path)
-    footer, limit = found.metadata, 0 if is_intended(found.schema_arrow) else PART_BYTES
+    footer = found.metadata
+    if limit is None:
+        limit = 0 if is_intended(found.schema_arrow) else PART_BYTES
     together: list[tuple[int, int]] = []
     waiting = 0  # rows of those
     for number in range(footer.num_row_groups):
