@@ -5,6 +5,7 @@ import errno
 import gzip
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -569,28 +570,44 @@ import sys, time
 import numpy as np
 import pyarrow as pa
 from concordant.supervision.scans import write_parquet
-from concordant.supervision.scans.conversion import sorting
-def slow(tables):
-    print("sorting", flush=True)
+from concordant.supervision.scans.conversion import groups, sorting
+def slow(*given):
+    print("slow", flush=True)
     time.sleep(60)
-sorting.sorted_table = slow
+if sys.argv[2] == "sorting":
+    sorting.sorted_table = slow
+else:
+    groups.Form.largest_weight = slow
 ids = np.arange(1000) % 100
 write_parquet(pa.table({"qid": ids, "grade": ids, "x": ids * 1.0}), sys.argv[1], memory=6000)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files without a name are of POSIX systems")
-def test_a_killed_conversion_leaves_no_rows_behind(tmp_path):
+@pytest.mark.parametrize("step", ["sorting", "writing"])
+def test_a_killed_conversion_leaves_no_rows_that_are_read(tmp_path, step):
     """Temporary files have no name; what was to become the file has one that no scan of the folder reads."""
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "a.parquet")]
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "a.parquet"), step]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "sorting\n"
+        assert process.stdout.readline() == "slow\n"
         process.send_signal(signal.SIGKILL)
         process.wait(10)
-    assert all(path.name.startswith(".") for path in tmp_path.iterdir())
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 100
+    left = [path.name for path in tmp_path.iterdir()]
+    assert len(left) == (step == "writing")
+    assert all(re.fullmatch(r"\.a\.[0-9a-f]{8}\.tmp\.parquet", name) for name in left)
     with pytest.raises(EmptyDataError):
         scan_parquet(tmp_path)
+
+
+def test_rows_go_to_files_many_at_a_time(tmp_path, monkeypatch):
+    """They go there several times in so little memory; as they came, few would be written at a time."""
+    rows, write = [], spill.Spill.write
+    monkeypatch.setattr(spill.Spill, "write", lambda own, table: rows.append(len(table)) or write(own, table))
+    ids = np.random.default_rng(0).integers(0, 500, 10_000)
+    table = pa.table({"qid": ids, "grade": ids * 0, "x": ids * 1.0})
+    write_parquet(table, tmp_path / "a.parquet", memory=IN_FLIGHT * 56 * 100)
+    assert sum(rows) > 2 * len(ids)
+    assert np.mean(rows) > sorting.SCATTERED / 2
 
 
 POOLS = []  # kept: Arrow's threads free some buffers after the call, and would do so in a pool that is gone

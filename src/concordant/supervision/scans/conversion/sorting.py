@@ -17,7 +17,10 @@ from concordant.types import IntArray
 
 __all__ = ["by_query"]
 
-MOST_SPILLS = 64  # files that are open at a time
+MOST_SPILLS, FEWEST_SPILLS = 64, 8  # files that are open at a time
+SCATTERED = (
+    8  # rows, about, that go to a file at a time at least: to write one takes as long as to write many
+)
 
 
 def by_query(tables: Iterable[Any], counts: Counts, most_rows: int, folder: Path) -> Iterator[Any]:
@@ -31,11 +34,27 @@ def by_query(tables: Iterable[Any], counts: Counts, most_rows: int, folder: Path
     edges = ranges(counts.sizes, most_rows)
     with ExitStack() as stack:
         spills = [stack.enter_context(closing(Spill(folder))) for _ in edges[1:]]
-        for table in tables:
+        for table in gathered(tables, most_rows // 4):
             scatter(table, counts.ids[edges[1:-1]], spills)
         for spill, (first, last) in zip(spills, pairwise(edges.tolist()), strict=True):
             with closing(spill):  # its file is closed when it is done, not when all are
                 yield from by_query(spill.tables(), counts.within(first, last), most_rows, folder)
+
+
+def gathered(tables: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Join small tables that follow one another until they have so many rows."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    known = 0
+    for table in tables:
+        waiting.append(table)
+        known += table.num_rows
+        if known >= rows:
+            yield pa.concat_tables(waiting)
+            waiting, known = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def sorted_table(tables: Iterable[Any]) -> Any:
@@ -64,7 +83,8 @@ def ranges(sizes: IntArray, most_rows: int) -> IntArray:
     [0, 2, 4]
     """
     ends = np.cumsum(sizes)
-    most_rows = max(most_rows, int(np.ceil(2 * ends[-1] / MOST_SPILLS)))
+    spills = min(MOST_SPILLS, max(FEWEST_SPILLS, most_rows // 4 // SCATTERED))
+    most_rows = max(most_rows, int(np.ceil(2 * ends[-1] / spills)))
     edges = [0]
     while edges[-1] < len(sizes):
         before = ends[edges[-1] - 1] if edges[-1] else 0
