@@ -50,7 +50,7 @@ def squares_within(
 
 def is_by_columns(X: Any) -> bool:
     """Whether a dense matrix lies in memory column after column, and not row after row."""
-    return bool(X.flags.f_contiguous and not X.flags.c_contiguous)
+    return isinstance(X, np.ndarray) and X.flags.f_contiguous and not X.flags.c_contiguous
 
 
 def sparse_squares(X: Any, offsets: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
