@@ -27,10 +27,11 @@ ENOUGH = 1e-8  # of the largest number
 
 @dataclass(frozen=True)
 class Kind:
-    """What is fitted, to a set of so many bytes; and the numbers by which two models are compared."""
+    """What is fitted, to a set of so many bytes, by so many workers; and what tells two models apart."""
 
     name: str
     size: float
+    n_workers: tuple[int, ...]
     model: Callable[..., Any]
     numbers: Callable[[Any], np.ndarray]
 
@@ -51,8 +52,8 @@ def scores(model: Any) -> np.ndarray:
 
 
 KINDS = (
-    Kind("LinearRanker", 1.3 * GB, linear, lambda model: model.coef_),
-    Kind("BoostedRanker", 0.13 * GB, trees, scores),
+    Kind("LinearRanker", 1.3 * GB, (2, 3), linear, lambda model: model.coef_),
+    Kind("BoostedRanker", 0.13 * GB, (2,), trees, scores),
 )
 
 
@@ -165,12 +166,12 @@ def patient() -> AbstractContextManager[object]:
 
 def run(*, quick: bool) -> list[Table]:
     """Both tables."""
-    sizes, kills = ((2,), 1) if quick else ((2, 3), 20)
+    kills = 1 if quick else 20
     rng, found = random.Random(0), {}
     for kind in KINDS[: 1 if quick else None]:
         size, given = (kind.size / 1000, {"row_group": 1 << 18}) if quick else (kind.size, {})
         with drawn(size, **given) as (path, _):
-            for n_workers in sizes:
+            for n_workers in kind.n_workers[: 1 if quick else None]:
                 with patient(), local_cluster(n_workers) as client:
                     trial = Trial(kind, client, path, n_workers, 1 if quick else 4)
                     turns = watched(range(kills), f"{kind.name}, {n_workers} workers")

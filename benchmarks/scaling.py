@@ -135,7 +135,7 @@ def on_workers(seen: Seen, n: int, path: Path, size: Size, *, quick: bool) -> No
             measured(EMPTY, empty_scan(n_parts))
         for part in size.cuts if n == 2 else ():
             with drawn(size.strong * size.part, row_group=part) as (own, _):
-                measured(CUT, cc.scan_parquet(own, memory=max(6 * part, PART)))
+                measured(CUT, cc.scan_parquet(own, memory=max(8 * part, PART)))
 
 
 @contextmanager
