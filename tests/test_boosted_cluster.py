@@ -33,6 +33,7 @@ from concordant.rankers.boosters.lesson import Lesson
 from concordant.rankers.boosters.lightgbm_cluster import ClusteredLightGBM, Slope, dealt
 from concordant.rankers.boosters.plan import Plan, slopes
 from concordant.rankers.folds import Rows
+from concordant.rankers.partitioned import boosted as parted_boosted
 from concordant.rankers.partitioned.boosted import PartedLesson, sizes_of
 from concordant.rankers.partitioned.source import source_of
 from concordant.solvers.partitioned import attended
@@ -456,6 +457,7 @@ def test_a_cluster_that_loses_workers_again_and_again_is_given_up(client, monkey
 
 def test_a_killed_worker_is_survived(monkeypatch):
     """Two processes, one of which is killed amid the growing; its nanny starts another."""
+    monkeypatch.setattr(parted_boosted, "RETURN", 300.0)  # where tests share the cores
     model = boosted(n_estimators=200)
     with local_cluster(2) as own:
         wanted = model.fit(TWO, client=own).booster_.model_to_string()
