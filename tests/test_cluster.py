@@ -1,5 +1,6 @@
 """Fits on a Dask cluster: the same bits on any of them, whatever happens to the workers."""
 
+import contextvars
 import gc
 import logging
 import os
@@ -374,6 +375,12 @@ def test_what_dask_says_is_named(raised, message):
         raise raised()
     with pytest.raises(ZeroDivisionError), module.naming_faults():
         raise ZeroDivisionError
+
+
+def test_the_client_need_not_be_the_default_one(client, streamed, monkeypatch):
+    monkeypatch.setattr("distributed.client._global_clients", {})
+    model = contextvars.Context().run(lambda: LinearRanker().fit(SCAN, client=client))  # none is current
+    assert model.coef_.tolist() == streamed.coef_.tolist()
 
 
 @pytest.mark.parametrize("which", ["client", "cluster"])

@@ -164,7 +164,8 @@ def waited(
     while True:
         begun = time.monotonic()
         try:
-            distributed.wait(list(futures), timeout=LOOK, return_when=until)
+            with client.as_current():  # which need not be the default one, nor need there be one
+                distributed.wait(list(futures), timeout=LOOK, return_when=until)
         except distributed.TimeoutError:
             if client.status == "running" and (workers := addresses(client)):
                 refuse_loss(needed, workers)
