@@ -2,18 +2,31 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/browser
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-browser lint format bench docs clean
+unexport PYTHONDONTWRITEBYTECODE  # else each worker of pytest compiles all tests anew
+
+.PHONY: demo test test-fast test-all test-browser pins lint format bench docs clean
 
 demo: $(VENV)/.installed-demo  ## set up, then train and judge rankers on a search log of known truth
 	$(BIN)/concordant demo
 
-test: $(VENV)/.installed-test  ## set up, then run every test and doctest
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/browser $(TESTS)
+test: $(VENV)/.installed-test  ## set up, then test everything once: some minutes on two cores
+	$(PYTEST) -m "not slow" --hypothesis-profile=brief $(TESTS)
+
+test-fast: $(VENV)/.installed-test  ## one case of each test of every room: for the edit-test loop
+	$(PYTEST) tests --fast -m "not slow and not long" --hypothesis-profile=fast $(TESTS)
+
+test-all: $(VENV)/.installed-test  ## what is long and exhaustive too: simulations, searches, kills, benchmarks
+	$(PYTEST) $(TESTS)
 
 test-browser: $(VENV)/.installed-test  ## look at reports in a real browser; skipped where chromium or its driver is absent
 	$(BIN)/python -m pytest -p no:randomly tests/browser
+
+pins: $(VENV)/.installed-test  ## write tests/pins anew, on purpose; needs torch too
+	$(INSTALL) torch==2.13.0
+	$(BIN)/python -m tests.pins.write $(PINS)
 
 lint: $(VENV)/.installed-lint  ## ruff and mypy
 	$(BIN)/ruff check .

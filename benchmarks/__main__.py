@@ -5,12 +5,13 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import page, tables
+from benchmarks import page
+from benchmarks.shared import tables
 
-SUITES = (  # modules of this package; each is imported when it is run: together they load every peer
-    "boosting", "certificates", "choice", "comparer", "decoders", "device", "kill_resume", "kill_workers",
+SUITES = (  # modules of `suites`; each is imported when it is run: together they load every peer
+    "boosting", "certificates", "comparer", "decoders", "device", "kill_resume", "kill_workers",
     "limits", "maxmargin", "metrics", "neural", "out_of_core", "ratings", "reading", "robustness", "scaling",
-    "significance", "startup", "surrogates", "torch_losses", "training", "tree_choice",
+    "significance", "startup", "surrogates", "torch_losses", "training",
 )  # fmt: skip
 HERE = Path(__file__).parent
 
@@ -21,15 +22,17 @@ def main() -> None:
     parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; none means all")
     parser.add_argument("--quick", action="store_true", help="tiny data: shows that it runs, not how fast")
     parser.add_argument("--output", type=Path, help="folder of the results")
-    chosen = parser.parse_args()
-    names = chosen.suites or list(SUITES)
+    options = parser.parse_args()
+    names = options.suites or list(SUITES)
     if unknown := sorted(set(names) - set(SUITES)):
         parser.error(f"unknown suite {unknown[0]!r}; there are {', '.join(SUITES)}")
-    folder = chosen.output or HERE / ("data/quick" if chosen.quick else "results")  # data/ is ignored by git
+    folder = options.output or HERE / (
+        "data/quick" if options.quick else "results"
+    )  # data/ is ignored by git
     warnings.filterwarnings("ignore")  # the peers' own
     for name in names:
-        about = tables.machine() | {"quick": chosen.quick, "load_before": tables.load()}
-        results: list[tables.Table] = import_module(f"benchmarks.{name}").run(quick=chosen.quick)
+        about = tables.machine() | {"quick": options.quick, "load_before": tables.load()}
+        results: list[tables.Table] = import_module(f"benchmarks.suites.{name}").run(quick=options.quick)
         for table in results:
             tables.show(table)
         print("written:", tables.write(folder, name, results, about | {"load_after": tables.load()}))

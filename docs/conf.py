@@ -47,7 +47,7 @@ def link_results(_app: Sphinx, _page: str, source: list[str]) -> None:
     """Links to the results of a benchmark, which are files of the repository, lead to its section here."""
     source[0] = re.sub(
         r"\]\(\.\./benchmarks/results/([\w/]+)\.md\)",
-        lambda found: f"](benchmarks.md#suite-{re.sub('[/_]', '-', found[1])})",
+        lambda match: f"](benchmarks.md#suite-{re.sub('[/_]', '-', match[1])})",
         source[0],
     )
 
@@ -56,7 +56,7 @@ def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
     """Write a formula within a line."""
     from docutils.nodes import SkipNode
 
-    writer.body.append(drawn(node))
+    writer.body.append(_mathml(node))
     raise SkipNode
 
 
@@ -64,12 +64,12 @@ def displayed_formula(writer: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on a line of its own, which scrolls where it is too wide."""
     from docutils.nodes import SkipNode
 
-    writer.body.append(f'<div class="math">{drawn(node, as_block=True)}</div>')
+    writer.body.append(f'<div class="math">{_mathml(node, as_block=True)}</div>')
     raise SkipNode
 
 
-def drawn(node: nodes.Element, *, as_block: bool = False) -> str:
-    """Give the formula as MathML; what cannot be read is a warning at its line, and stays as it is."""
+def _mathml(node: nodes.Element, *, as_block: bool = False) -> str:
+    """Return the formula as MathML; what cannot be read is a warning at its line, and stays as it is."""
     from docutils.utils.math import MathError
     from docutils.utils.math.latex2mathml import tex2mathml
     from sphinx.util.logging import getLogger

@@ -1,4 +1,4 @@
-"""The figures of the documentation: `python docs/figures.py` draws them anew, without a browser."""
+"""Draw the figures of the documentation: `python -m docs.figures`, from the root of the repository."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import re
 from pathlib import Path
 from typing import Any
 
-from concordant.cli.certify_matrix import matrix_table
-from concordant.evaluation import exactness
-from concordant.evaluation.consistency import Consistency, Curve, run
-from concordant.evaluation.plots import Decades, style_of
-from concordant.evaluation.populations import misspecified
-from concordant.evaluation.reproduction.svmcompare import errors
-from concordant.evaluation.reproduction.svmcompare_data import DATA
-from concordant.evaluation.reproduction.svmcompare_patterns import Patterns, patterns
-from concordant.evaluation.reproduction.svmcompare_plots import STYLES
-from concordant.evaluation.reproduction.svmcompare_points import Study
-from concordant.supervision.labels import Permutations
-from concordant.supervision.synthetic import LabelDistribution
+from concordant.cli.certify import matrix_table
+from concordant.data.labels import Permutations
+from concordant.data.synthetic import LabelDistribution
 from concordant.theory.bounds import Bound, bipartite, listwise
-from concordant.theory.matrix import matrix
-from concordant.theory.replicates import Calibration, calibrate
+from concordant.theory.certify import matrix
+from concordant.theory.replicates import ConditionErrors, calibrate
+from studies.consistency.plots import Decades, style_of
+from studies.consistency.populations import misspecified
+from studies.consistency.study import Consistency, Curve, run
+from studies.ramaswamy.exactness import study as exactness
+from studies.venuto.svmcompare.data import DATA
+from studies.venuto.svmcompare.patterns import Patterns, patterns
+from studies.venuto.svmcompare.plots import STYLES
+from studies.venuto.svmcompare.results import SplitStudy
+from studies.venuto.svmcompare.study import errors
 
 HERE = Path(__file__).resolve().parent
+STUDIES = HERE / "studies"
 MARKERS = {
     "circle": ("o", 4),
     "circle-open": ("o", 8),
@@ -41,21 +42,28 @@ VERSIONS = {
     "tight": ("#009E73", ":"),
 }
 COLUMNS = 120  # of the terminal that is drawn
-QUERIES = [10 ** (place / 4) for place in range(4, 29)]
+QUERIES = [10 ** (quarter / 4) for quarter in range(4, 29)]
 
 
-def consistency(result: Consistency, path: Path) -> None:
-    """Draw a panel per population: the picture of `concordant reproduce ... --output`."""
+def _new_figure(width: float, height: float) -> Any:
+    """Figure of so many inches; its SVG is the same in every run, and has text as text."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
-    figure = Figure(figsize=(10, 3.9), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def consistency(result: Consistency, path: Path) -> None:
+    """Draw a panel per population: the picture of `python -m studies ... --output`."""
+    import matplotlib as mpl
+
+    figure = _new_figure(10, 3.9)
     panels: Any = figure.subplots(1, len(result.about), sharey=True)
-    axis = Decades.of(result.curves)
+    axis = Decades.from_curves(result.curves)
     for panel, (name, about) in zip(panels, result.about, strict=True):
-        for curve in result.of(name):
-            draw(panel, curve, axis)
+        for curve in result.population_curves(name):
+            _draw(panel, curve, axis)
         ticks = axis.ticks()
         panel.set(xscale="log", yscale="log", xlabel="training queries")
         panel.set_title(about, fontsize="medium")
@@ -70,15 +78,15 @@ def consistency(result: Consistency, path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def draw(panel: Any, curve: Curve, axis: Decades) -> None:
+def _draw(panel: Any, curve: Curve, axis: Decades) -> None:
     """Draw one curve, its band and its limit."""
     style = style_of(curve.method)
     marker, size = MARKERS[style.marker]
     inside = "none" if style.marker.endswith("-open") else style.colour
-    low, mean, high = ([axis.place(value) for value in row] for row in (curve.low, curve.mean, curve.high))
+    low, mean, high = ([axis.position(value) for value in row] for row in (curve.low, curve.mean, curve.high))
     panel.fill_between(curve.n_queries, low, high, color=style.colour, alpha=0.1, linewidth=0)
     if curve.limit > 0.0:
-        panel.axhline(axis.place(curve.limit), color=style.colour, linestyle=":", linewidth=1)
+        panel.axhline(axis.position(curve.limit), color=style.colour, linestyle=":", linewidth=1)
     panel.plot(
         curve.n_queries,
         mean,
@@ -93,33 +101,29 @@ def draw(panel: Any, curve: Curve, axis: Decades) -> None:
 
 def bounds(path: Path) -> None:
     """Draw the excess of each version against the number of queries, for pairs and for lists."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
-    figure = Figure(figsize=(9, 3.9), layout="constrained")
+    figure = _new_figure(9, 3.9)
     left, right = figure.subplots(1, 2)
     pairs = [bipartite(1, 5, 35, version=version, reduction="pairs") for version in VERSIONS]
     lists = [listwise(1, 40, version=version) for version in VERSIONS]
-    for panel, found, about in (
+    for panel, panel_bounds, about in (
         (left, pairs, "5 relevant items of 40: 0-1 error per pair"),
         (right, lists, "lists of 40 items: 1 - NDCG"),
     ):
-        draw_bounds(panel, found)
+        _draw_bounds(panel, panel_bounds)
         panel.set_title(about, fontsize="medium")
     left.set_ylabel("excess")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 
-def draw_bounds(panel: Any, found: list[Bound]) -> None:
+def _draw_bounds(panel: Any, version_bounds: list[Bound]) -> None:
     """Draw a line per version; above the grey one nothing is said."""
-    for bound in found:
+    for bound in version_bounds:
         colour, dash = VERSIONS[bound.version]
         excess = [10.0 ** bound.at(round(n)).log10 for n in QUERIES]
         width = 3.0 if dash == "--" else 1.5  # wide enough to be seen under its neighbour
         panel.plot(QUERIES, excess, dash, color=colour, linewidth=width, label=bound.version)
-    panel.axhline(found[-1].largest, color="grey", linewidth=1, label="largest value of the loss")
+    panel.axhline(version_bounds[-1].largest, color="grey", linewidth=1, label="largest value of the loss")
     panel.set(xscale="log", yscale="log", xlabel="training queries")
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
@@ -140,19 +144,15 @@ def certificates(path: Path) -> None:
 
 def conditions(path: Path) -> None:
     """Draw how often the states of P_DAG are wrong on a light cycle, and right on random queries."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = _new_figure(9, 3.6)
     left, right = figure.subplots(1, 2, sharey=True)
     probs = [share / 3 for share in (0.55, 0.45, 0.45, 0.55, 0.55, 0.45)]
     labels = tuple(Permutations.from_orders([order]) for order in itertools.permutations(range(3)))
     cycle = LabelDistribution(labels, [probs], queries=[0] * 3)
     random = misspecified("preferences").distribution
     settings: Any = {"sizes": (5, 10, 20, 50, 100, 200, 500, 1000), "n_bootstrap": 500}
-    draw_states(left, calibrate(cycle, "P_DAG", n_samples=200, **settings), "wrong")
-    draw_states(right, calibrate(random, "P_DAG", **settings), "right")
+    _draw_states(left, calibrate(cycle, "P_DAG", n_samples=200, **settings), "wrong")
+    _draw_states(right, calibrate(random, "P_DAG", **settings), "right")
     left.set_title("P_DAG on a light cycle: stated to hold, and wrong", fontsize="medium")
     right.set_title("P_DAG on 200 random queries: stated, and right", fontsize="medium")
     left.set_ylabel("share of the checks")
@@ -160,14 +160,14 @@ def conditions(path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def draw_states(panel: Any, rows: list[Calibration], kind: str) -> None:
+def _draw_states(panel: Any, rows: list[ConditionErrors], kind: str) -> None:
     """Draw the share of wrong or right statements, by the band and by the support."""
     sizes = [row.n_annotators for row in rows]
     wrong = [row.wrong for row in rows], [row.naive_wrong for row in rows]
     stated = [row.holds + row.fails for row in rows], [row.naive_holds + row.naive_fails for row in rows]
     styles = ("band", "#0072B2", "-", "o"), ("support", "#D55E00", "--", "s")
     for (name, colour, dash, marker), off, all_of in zip(styles, wrong, stated, strict=True):
-        shares = off if kind == "wrong" else [one - lost for one, lost in zip(all_of, off, strict=True)]
+        shares = off if kind == "wrong" else [total - lost for total, lost in zip(all_of, off, strict=True)]
         panel.plot(sizes, shares, dash, color=colour, marker=marker, markersize=4, label=f"by the {name}")
     if kind == "wrong":
         panel.axhline(0.05, color="grey", linewidth=1, label="what the confidence allows")
@@ -177,28 +177,27 @@ def draw_states(panel: Any, rows: list[Calibration], kind: str) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def learned(found: Patterns, path: Path) -> None:
+def learned(result: Patterns, path: Path) -> None:
     """Draw training pairs over the true ranking function, and the functions learned from them."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
-    figure = Figure(figsize=(10, 3), layout="constrained")
+    figure = _new_figure(10, 3)
     panels: Any = figure.subplots(1, 4)
-    told = {one.method: one for one in found.learned}
-    shown = [told[name] for name in ("rank", "rank2", "compare")]
-    titles = [f"truth and {found.n} pairs", *(f"{one.method}: error {one.test:.2f}" for one in shown)]
+    machines = {machine.method: machine for machine in result.learned}
+    shown = [machines[name] for name in ("rank", "rank2", "compare")]
+    titles = [
+        f"truth and {result.n} pairs",
+        *(f"{machine.method}: error {machine.test:.2f}" for machine in shown),
+    ]
     for panel, levels, title in zip(
-        panels, (found.truth, *(one.levels for one in shown)), titles, strict=True
+        panels, (result.truth, *(machine.levels for machine in shown)), titles, strict=True
     ):
         steps = range(math.floor(levels.min()), math.ceil(levels.max()) + 1)
-        coarse = found.axis[::2], found.axis[::2], levels[::2, ::2]
+        coarse = result.axis[::2], result.axis[::2], levels[::2, ::2]
         panel.contour(*coarse, levels=steps, colors="grey", linewidths=0.6, linestyles="solid")
         panel.set_title(title, fontsize="medium")
         panel.set(
             aspect="equal", xticks=[-2, 0, 2], yticks=[-2, 0, 2], xlim=(-2, 2), ylim=(-2, 2), xlabel="x1"
         )
-    for (left, right), y in zip(found.train.points, found.train.y, strict=True):
+    for (left, right), y in zip(result.train.points, result.train.y, strict=True):
         tail, head = (left, right) if y >= 0 else (right, left)
         style = {"arrowstyle": "->" if y else "-", "color": "#D55E00" if y else "#0072B2"}
         arrow = {**style, "shrinkA": 0, "shrinkB": 0}
@@ -208,13 +207,11 @@ def learned(found: Patterns, path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def machine_errors(study: Study, path: Path) -> None:
+def machine_errors(study: SplitStudy, path: Path) -> None:
     """Draw test error against pairs, with thresholds as they should be and as they were published."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    mpl.rcParams.update({"svg.hashsalt": "concordant", "svg.fonttype": "none", "font.size": 9})
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    figure = _new_figure(10, 3.4)
     panels: Any = figure.subplots(1, len(study.data), squeeze=False)[0]
     for panel, data in zip(panels, study.data, strict=True):
         settings = study.settings(data)
@@ -236,11 +233,11 @@ def machine_errors(study: Study, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    learned(patterns()[0], HERE / "svmcompare-patterns.svg")
-    machine_errors(errors(DATA), HERE / "svmcompare-errors.svg")  # minutes; reads CONCORDANT_DATA
+    learned(patterns()[0], STUDIES / "svmcompare-patterns.svg")
+    machine_errors(errors(DATA), STUDIES / "svmcompare-errors.svg")  # minutes; reads CONCORDANT_DATA
     conditions(HERE / "conditions.svg")
     certificates(HERE / "certificates-matrix.svg")
     bounds(HERE / "bounds.svg")
-    consistency(run(), HERE / "consistency.svg")
+    consistency(run(), STUDIES / "consistency.svg")
     for metric in exactness.METHODS:
-        consistency(exactness.run(metric), HERE / f"exactness-{metric}.svg")
+        consistency(exactness.run(metric), STUDIES / f"exactness-{metric}.svg")

@@ -67,8 +67,8 @@ def make_corpus(n_queries: int, seed: int, device: str) -> Corpus:
             tokens.append(np.r_[START, query, SEPARATOR, words])
             truth.append(np.isin(topics, about).sum())
     true = np.array(truth)
-    seen = np.clip(true + rng.choice([-1, 0, 1], len(true), p=[0.1, 0.8, 0.1]), 0, 4)
-    columns = [torch.from_numpy(part).to(device) for part in (np.array(tokens), seen, true)]
+    noisy = np.clip(true + rng.choice([-1, 0, 1], len(true), p=[0.1, 0.8, 0.1]), 0, 4)
+    columns = [torch.from_numpy(part).to(device) for part in (np.array(tokens), noisy, true)]
     return Corpus(*columns, np.r_[0, sizes.cumsum()])
 
 
@@ -110,7 +110,7 @@ def train(
     """Minimise the loss; keep the weights of the epoch that was best on the held-out queries."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate)
     rng = np.random.default_rng(options.seed)
-    best, kept, since = quality(model, held_out), copy.deepcopy(model.state_dict()), 0
+    best, best_state, since = quality(model, held_out), copy.deepcopy(model.state_dict()), 0
     task = bar.add_task("", total=options.epochs)
     for _ in range(options.epochs):
         for tokens, grades, offsets in batches(corpus, options.batch, rng):
@@ -119,11 +119,11 @@ def train(
             optimiser.step()
         value, since = quality(model, held_out), since + 1
         if value > best:
-            best, kept, since = value, copy.deepcopy(model.state_dict()), 0
+            best, best_state, since = value, copy.deepcopy(model.state_dict()), 0
         bar.update(task, advance=1, description=f"ndcg@10 {value:.4f} (best {best:.4f})")
         if since == options.patience:
             break
-    model.load_state_dict(kept)
+    model.load_state_dict(best_state)
 
 
 def losses(corpus: Corpus) -> dict[str, Loss]:

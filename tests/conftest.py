@@ -8,8 +8,11 @@ import hypothesis
 import pytest
 from threadpoolctl import threadpool_limits
 
-hypothesis.settings.register_profile("default", deadline=None, max_examples=100)  # the first call compiles
-hypothesis.settings.register_profile("brief", deadline=None, max_examples=20)  # of a second interpreter
+# The first call compiles, or imports torch, and other work may take the cores: being slow is no failure.
+PATIENT = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("default", max_examples=100, **PATIENT)
+hypothesis.settings.register_profile("brief", max_examples=20, **PATIENT)  # of `make test`
+hypothesis.settings.register_profile("fast", max_examples=5, **PATIENT)  # of `make test-fast`
 hypothesis.settings.load_profile("default")
 
 
@@ -41,5 +44,5 @@ def client():
         cluster = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         )
-    with cluster, distributed.Client(cluster) as own:
-        yield own
+    with cluster, distributed.Client(cluster) as cluster_client:
+        yield cluster_client

@@ -1,8 +1,9 @@
-"""Every error raised on bad input: what was wrong, what was seen, what to do."""
+"""Errors and warnings: what was wrong, what was passed, what to do."""
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -26,16 +27,19 @@ __all__ = [
     "NoRegretBoundError",
     "NoStandardizationError",
     "NonFiniteError",
+    "NonFiniteFeaturesError",
     "NotConnectedError",
     "NotMeasuredError",
     "NotNumericError",
     "NotSeparableError",
+    "OutOfMemoryError",
+    "OutcomeWarning",
     "ParameterError",
     "RowError",
     "ShapeError",
+    "SimilarNamesWarning",
     "UnknownNameError",
 ]
-
 
 LONGEST = 200  # characters of a value in a message
 
@@ -44,24 +48,23 @@ class ConcordantError(ValueError):
     """Base of every error raised on bad input."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Rebuilt from the finished message: the arguments of the subclasses are gone by then.
-        return rebuilt, (type(self), self.args, self.__dict__)
+        # Rebuilt from the finished message: the subclasses' constructor arguments are no longer known.
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def rebuilt(
+def _rebuild(
     kind: type[ConcordantError], args: tuple[object, ...], state: dict[str, object]
 ) -> ConcordantError:
-    """Give an error back from another process."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(state)
     return error
 
 
-def shown(value: object) -> str:
-    """Text of what was seen, whatever it is; long ones are cut.
+def show_value(value: object) -> str:
+    """Return the repr of any value, truncated if long.
 
-    >>> shown(0.5), shown("a" * 1000)[-6:], shown(10**5000)
+    >>> show_value(0.5), show_value("a" * 1000)[-6:], show_value(10**5000)
     ('0.5', 'aaa...', '<int>')
     """
     try:
@@ -72,12 +75,12 @@ def shown(value: object) -> str:
 
 
 class RowError(ConcordantError):
-    """An error about one row of the data; it can name the row's query too."""
+    """Error about a row of the data; can name the row's query too."""
 
     row: int | None = None
 
     def at(self, row: int) -> Self:
-        """Give the error, knowing its row as the caller counts rows."""
+        """Set the row, as the caller counts rows, and return the error."""
         self.row = row
         return self
 
@@ -86,10 +89,10 @@ class RowError(ConcordantError):
         text = str(self).replace(f"row {self.row}", f"row {self.row} (query {query!r})", 1)
         self.args = (text,)
 
-    def within(self, place: str, row: int) -> None:
-        """Count the row, from 0, in a piece of the data, such as a row group of a file, and name that."""
+    def within(self, part_name: str, row: int) -> None:
+        """Renumber the row, from 0, within a part of the data such as a row group, and name that part."""
         text = str(self).replace(f"row {self.row}", f"row {row}", 1)
-        self.args, self.row = (f"{place}: {text}",), row
+        self.args, self.row = (f"{part_name}: {text}",), row
 
 
 class LengthMismatchError(ConcordantError):
@@ -113,24 +116,23 @@ class EmptyDataError(ConcordantError):
     """There are no rows at all."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"{name} has no rows.\nHint: check the path, the filter or the split that produced it."
-        )
+        hint = "check the path, the filter or the split that produced it."
+        super().__init__(f"{name} has no rows.\nHint: {hint}")
 
 
 class NotNumericError(RowError):
     """Text or objects stand where numbers belong."""
 
-    def __init__(self, name: str, seen: str) -> None:
+    def __init__(self, name: str, problem: str) -> None:
         super().__init__(
-            f"{name} must be numeric, but {seen}.\n"
+            f"{name} must be numeric, but {problem}.\n"
             "Hint: convert labels to numbers (e.g. by a mapping) before passing them; ids may be text, "
             "grades, scores and weights may not."
         )
 
 
 class FeaturesError(ConcordantError, TypeError):
-    """Features are no table of numbers, or not the table that was fitted.
+    """Features are not a table of numbers, or not the table that was fitted.
 
     Also a `TypeError`, which scikit-learn asks for where an entry is no number at all.
     """
@@ -147,6 +149,15 @@ class NonFiniteError(RowError):
         super().__init__(f"{name} is {value} at {where} ({count} such value(s) in all).\nHint: {hint}")
 
 
+class NonFiniteFeaturesError(NonFiniteError, FeaturesError):
+    """A NaN or an infinity stands among the features."""
+
+    def __init__(self, name: str, value: float, where: str, count: int, hint: str) -> None:
+        value_text = "NaN" if math.isnan(value) else f"{value}"
+        text = f"{name} contains {value_text} at {where} ({count} such value(s) in all).\nHint: {hint}"
+        ConcordantError.__init__(self, text)
+
+
 class GradeError(RowError):
     """A grade lies outside what the metric can use."""
 
@@ -155,14 +166,14 @@ class GradeError(RowError):
 
 
 class LabelError(ConcordantError):
-    """Preferences, permutations or comparisons that contradict their own definition."""
+    """Preferences, permutations or comparisons that contradict their definition."""
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(f"{problem}.\nHint: {hint}")
 
 
 class NotSeparableError(ConcordantError):
-    """No linear ranking function tells the ties from the other pairs.
+    """No linear ranking function separates the ties from the other pairs.
 
     Attributes
     ----------
@@ -186,26 +197,25 @@ class ParameterError(ConcordantError):
     """A parameter lies outside its range."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name}={shown(value)} is not allowed; {name} must be {allowed}.")
+        super().__init__(f"{name}={show_value(value)} is not allowed; {name} must be {allowed}.")
 
 
 class UnknownNameError(ConcordantError):
-    """A name is in no table; the message lists the table."""
+    """A name is not in a table; the message lists the table."""
 
     def __init__(self, kind: str, name: object, allowed: Iterable[str]) -> None:
-        names = sorted(allowed)
+        names = sorted(map(str, allowed))
         text = name[:LONGEST] if isinstance(name, str) else ""
         close = difflib.get_close_matches(text, names, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        super().__init__(
-            f"unknown {kind} {shown(name)}.{guess}\nHint: the known ones are {', '.join(names)}."
-        )
+        hint = f"the known ones are {', '.join(names)}."
+        super().__init__(f"unknown {kind} {show_value(name)}.{guess}\nHint: {hint}")
 
 
 class NotMeasuredError(UnknownNameError, KeyError):
-    """A metric is asked for that was not measured.
+    """The requested metric was not measured.
 
-    Also a `KeyError`, which mappings raise, so that `in` and `get` can tell.
+    Also a `KeyError`, which mappings raise, so that `in` and `get` work.
     """
 
     __str__ = Exception.__str__  # a KeyError would quote the message
@@ -257,22 +267,36 @@ class NotConnectedError(NoFiniteRatingsError):
 
     def __init__(self, components: list[list[Any]]) -> None:
         self.components = components
-        sizes = [f" and {len(part) - 1} more" if part[1:] else "" for part in components]
-        shown = [f"{part[0]!r}{others}" for part, others in zip(components, sizes, strict=True)]
-        named = "; ".join([*shown[:4], *(["..."] if shown[4:] else [])])
+        sizes = [f" and {len(group) - 1} more" if group[1:] else "" for group in components]
+        group_texts = [f"{group[0]!r}{others}" for group, others in zip(components, sizes, strict=True)]
+        listing = "; ".join([*group_texts[:4], *(["..."] if group_texts[4:] else [])])
         super().__init__(
-            f"the votes leave {len(components)} components ({named}), and between any two the wins go one "
+            f"the votes leave {len(components)} components ({listing}), and between any two the wins go one "
             "way, or there are none: ratings would be infinitely far apart"
         )
 
 
 class GuaranteeWarning(UserWarning):
-    """Training goes on, but that it optimises the metric rests on a condition, or on nothing.
+    """Training continues, but whether it optimises the metric depends on a condition, or is unproven.
 
-    Given once a fit, before the work, unless the combination of metric, labels, surrogate and decoder is
+    Raised once per fit, before training, unless the combination of metric, labels, surrogate and decoder is
     proven to be consistent, or the condition that it needs was assumed. `certificate_` of the fitted ranker
-    says more, and `concordant.certify` shows a counterexample. For baselines, trained on purpose:
+    says more, and `concordant.certify` shows a counterexample. For baselines that are trained on purpose:
     `warnings.simplefilter("ignore", GuaranteeWarning)`.
+    """
+
+
+class OutcomeWarning(UserWarning):
+    """Outcomes are 0 and 1, never -1: read as ties and wins of the right, perhaps meant as losses and wins.
+
+    Silenced by `warnings.simplefilter("ignore", concordant.exceptions.OutcomeWarning)`.
+    """
+
+
+class SimilarNamesWarning(UserWarning):
+    """Names of items differ by case or blanks only, and count as different items.
+
+    Silenced by `warnings.simplefilter("ignore", concordant.exceptions.SimilarNamesWarning)`.
     """
 
 
@@ -287,12 +311,12 @@ class MalformedLineError(ConcordantError):
 
     def __init__(self, path: object, line: int, column: int, problem: str, hint: str = "") -> None:
         self.path, self.line, self.column = str(path), line, column
-        place = f"{path}, line {line}" + (f", column {column}" if column else "")
-        super().__init__(f"{place}: {problem}." + (f"\nHint: {hint}" if hint else ""))
+        location = f"{path}, line {line}" + (f", column {column}" if column else "")
+        super().__init__(f"{location}: {problem}." + (f"\nHint: {hint}" if hint else ""))
 
 
 class MissingExtraError(ConcordantError):
-    """A package is not installed that only some commands need."""
+    """A package that only some commands need is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -309,14 +333,14 @@ class ClusterError(ConcordantError):
 
 
 class WorkerLostError(ClusterError):
-    """A worker of a cluster is gone, and what was done together with it cannot go on without it."""
+    """A cluster worker is gone, and work that depended on it cannot continue."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "call fit again: the parts are then shared out to the workers there are.")
 
 
 class ModelFileError(ConcordantError):
-    """A file holds no model that can be used, or a model cannot be written to one.
+    """A file does not hold a usable model, or a model cannot be written to a file.
 
     Attributes
     ----------
@@ -330,12 +354,12 @@ class ModelFileError(ConcordantError):
 
 
 class ExportError(ConcordantError):
-    """A model has no form in a format, or what was written does not score as the model does.
+    """A model cannot be represented in a format, or the written file scores differently from the model.
 
     Attributes
     ----------
     path
-        The file, of which nothing was written.
+        The file, which was not written.
     """
 
     def __init__(self, path: object, problem: str, hint: str) -> None:
@@ -344,12 +368,23 @@ class ExportError(ConcordantError):
 
 
 class LibraryError(ConcordantError):
-    """A library that does the work refused it; the message has its words."""
+    """A library that does the work raised an error; the message quotes it."""
 
     def __init__(self, library: str, problem: str) -> None:
         super().__init__(
             f"{library} refused: {problem.strip()}\n"
             "Hint: it reads most numbers in single precision (up to 3e38), and checks `params` itself."
+        )
+
+
+class OutOfMemoryError(ConcordantError, MemoryError):
+    """Data take more memory than this process may have. Also a `MemoryError`."""
+
+    def __init__(self, name: object, problem: str) -> None:
+        super().__init__(
+            f"{name}: {problem}.\n"
+            "Hint: concordant.scan_parquet and scan_letor read a file part by part; write_parquet makes such "
+            "a file of any other."
         )
 
 
@@ -365,7 +400,7 @@ class DatasetNotFoundError(ConcordantError):
 
 
 class ChecksumError(ConcordantError):
-    """A file is not the one this library knows."""
+    """The checksum of a dataset file differs from the expected one."""
 
     def __init__(self, path: object, got: str, expected: str) -> None:
         super().__init__(

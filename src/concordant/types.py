@@ -1,4 +1,4 @@
-"""Array aliases shared by every layer, and what metrics and surrogates tell one another."""
+"""Array aliases shared by every layer, and the protocol between metrics and surrogates."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ ArrayLike = Any
 
 @dataclass(frozen=True, eq=False)
 class OrderLoss:
-    """What an order of each query's rows loses against the best one, in a form that can be searched.
+    """Loss of an order of each query's rows relative to the best order, in a searchable form.
 
-    Rows of equal gain have the same label; an order that never puts one below a lesser one loses nothing.
+    Rows of equal gain have the same label; an order that never puts a row below a lesser one loses nothing.
 
     Attributes
     ----------
     kind
-        "additive": sum of gains * discounts of the places, the best order's less this one's. "precision":
-        1 - average precision of gains that are 0 or 1. "pairs": sum of the differences of gains over the
-        pairs in which the larger gain stands below.
+        "additive": sum of gains * discounts over the positions, for the best order minus that for this order.
+        "precision": 1 - average precision of gains that are 0 or 1. "pairs": sum of the differences of gains
+        over the pairs in which the larger gain stands below.
     gains
         One number >= 0 per row, rows of each query adjacent.
     discounts
-        One number >= 0 per place, up to the longest query, never rising; of "additive" only.
+        One number >= 0 per position, up to the longest query, never increasing; used by "additive" only.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class OrderLoss:
 
 
 class OrderMetric(Protocol):
-    """A metric that can tell what orders lose."""
+    """A metric that can measure the loss of orders."""
 
     def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
-        """Give the loss of orders of queries of these sizes, rows of each adjacent."""
+        """Return the order loss for queries of these sizes, rows of each query adjacent."""

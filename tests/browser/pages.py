@@ -27,6 +27,21 @@ FLAGS = (
 SMALLEST = 11.0  # pixels of text
 SHOTS = "CONCORDANT_SCREENSHOTS"  # a folder: the pages are photographed there
 
+MARKS = """
+const marks = (plot) => [...plot.querySelectorAll(
+  ".trace path, .trace .point, .points path, .bars path, .lines path"
+)].filter(function (mark) {
+  const box = mark.getBoundingClientRect();
+  return box.width + box.height > 0;
+});
+"""
+WAIT = f"""{MARKS}
+const done = arguments[0], end = performance.now() + 2000;  // plotly may draw after the page has loaded
+(function wait() {{
+  const all = [...document.querySelectorAll(".plot")].every((plot) => marks(plot).length > 0);
+  if (all || performance.now() > end) {{ done(); }} else {{ setTimeout(wait, 20); }}
+}})();
+"""
 PROBE = """
 const ground = function (one) {
   for (; one; one = one.parentElement) {
@@ -46,17 +61,12 @@ const drawn = [...document.querySelectorAll(".plot text")].filter(seen).map(func
   return [style.fill, ground(one.closest(".plot")), parseFloat(style.fontSize)];
 });
 const plots = [...document.querySelectorAll(".plot")].map(function (plot) {
-  const marks = plot.querySelectorAll(".trace path, .trace .point, .points path, .bars path, .lines path");
-  const drawn = [...marks].filter(function (mark) {
-    const box = mark.getBoundingClientRect();
-    return box.width + box.height > 0;
-  });
   const edge = plot.getBoundingClientRect();
   const cut = [...plot.querySelectorAll("text")].filter(seen).filter(function (one) {
     const box = one.getBoundingClientRect();
     return box.left < edge.left - 1 || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
   }).map((one) => one.textContent);
-  return {id: plot.id, marks: drawn.length, label: plot.getAttribute("aria-label"), cut: cut};
+  return {id: plot.id, marks: marks(plot).length, label: plot.getAttribute("aria-label"), cut: cut};
 });
 const wide = [...document.querySelectorAll("body *")].filter(function (one) {
   return !one.closest(".scroll") && !one.closest(".plot") && !one.closest("script")
@@ -85,17 +95,17 @@ return {
 def browser():
     """A browser of its own profile; the test is skipped where there is none."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium here: pip install selenium")
-    found = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    missing = [name for name, path in found.items() if path is None]
+    paths = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, path in paths.items() if path is None]
     if missing:
         pytest.skip(f"no {' and no '.join(missing)} here: apt-get install chromium chromium-driver")
     with tempfile.TemporaryDirectory(prefix="profile-") as profile:
         options = webdriver.ChromeOptions()
-        options.binary_location = found["chromium"]
+        options.binary_location = paths["chromium"]
         for flag in (*FLAGS, f"--user-data-dir={profile}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found["chromedriver"]))
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(paths["chromedriver"]))
         try:
             driver.set_page_load_timeout(60)
             yield driver
@@ -125,30 +135,35 @@ def resize(driver, width, height, mobile):
 
 def problems(driver, scheme):
     """Everything that is wrong with the page that is open, a line each."""
-    seen = driver.execute_script(PROBE)
+    driver.execute_async_script(WAIT)
+    facts = driver.execute_script(MARKS + PROBE)
     return [
-        *(f"console: {one['message'][:200]}" for one in driver.get_log("browser")),
-        *(f"asks for {name}" for name in seen["fetched"]),
-        *(f"plot {one['id']} shows nothing" for one in seen["plots"] if one["marks"] == 0),
-        *(f"plot {one['id']} cuts {text}" for one in seen["plots"] for text in one["cut"]),
-        *(f"plot {one['id']} has no label" for one in seen["plots"] if not one["label"]),
-        *([f"is {seen['width']} wide on {seen['screen']}"] if seen["width"] > seen["screen"] else []),
-        *(f"{name} is too wide" for name in seen["wide"]),
-        *([f"{seen['tables']} tables do not scroll"] if seen["tables"] else []),
-        *([] if seen["address"].startswith("file:") else [f"is not there: {seen['address']}"]),
-        *([] if seen["lang"] else ["has no language"]),
-        *([] if seen["headings"].count("H1") == 1 and seen["headings"][0] == "H1" else ["has no one title"]),
-        *([f"{seen['broken']} links lead nowhere"] if seen["broken"] else []),
-        *([f"ran what a user wrote: {seen['executed']}"] if seen["executed"] else []),
-        *colour_problems(seen, scheme),
+        *(f"console: {entry['message'][:200]}" for entry in driver.get_log("browser")),
+        *(f"asks for {name}" for name in facts["fetched"]),
+        *(f"plot {plot['id']} shows nothing" for plot in facts["plots"] if plot["marks"] == 0),
+        *(f"plot {plot['id']} cuts {text}" for plot in facts["plots"] for text in plot["cut"]),
+        *(f"plot {plot['id']} has no label" for plot in facts["plots"] if not plot["label"]),
+        *([f"is {facts['width']} wide on {facts['screen']}"] if facts["width"] > facts["screen"] else []),
+        *(f"{name} is too wide" for name in facts["wide"]),
+        *([f"{facts['tables']} tables do not scroll"] if facts["tables"] else []),
+        *([] if facts["address"].startswith("file:") else [f"is not there: {facts['address']}"]),
+        *([] if facts["lang"] else ["has no language"]),
+        *(
+            []
+            if facts["headings"].count("H1") == 1 and facts["headings"][0] == "H1"
+            else ["has no one title"]
+        ),
+        *([f"{facts['broken']} links lead nowhere"] if facts["broken"] else []),
+        *([f"ran what a user wrote: {facts['executed']}"] if facts["executed"] else []),
+        *colour_problems(facts, scheme),
     ]
 
 
-def colour_problems(seen, scheme):
+def colour_problems(facts, scheme):
     """Text that cannot be read, and a page that is not as dark or light as asked."""
-    if (scheme == "dark") != (luminance(seen["page"]) < 0.05):
-        yield f"background {seen['page']} is not {scheme}"
-    for colour, ground, size in seen["texts"]:
+    if (scheme == "dark") != (luminance(facts["page"]) < 0.05):
+        yield f"background {facts['page']} is not {scheme}"
+    for colour, ground, size in facts["texts"]:
         ratio = contrast(luminance(colour), luminance(ground))
         if ratio < 4.5:
             yield f"text {colour} has contrast {ratio:.1f} with {ground}"
@@ -163,9 +178,9 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one, other):
+def contrast(first, second):
     """Contrast of two luminances."""
-    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+    return (max(first, second) + 0.05) / (min(first, second) + 0.05)
 
 
 def photograph(driver, name):

@@ -1,13 +1,13 @@
 """Photograph a page for the documentation: a window in the light, a phone in the dark beside it.
 
-`concordant demo && PYTHONPATH=tests python -m browser.picture concordant-demo.html docs/report.png`
+`concordant demo && python -m tests.browser.picture concordant-demo.html docs/report.png`
 """
 
 import base64
 import io
 import sys
 
-from browser.pages import browser, resize, show
+from tests.browser.pages import browser, resize, show
 
 WINDOW, PHONE, GAP = (1000, 1160), (390, 844), 30
 COLOURS = 96  # of the palette: a small file, and nobody sees it

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import concordant as cc
-from browser.pages import SCHEMES, browser, photograph, problems, resize, show
 from concordant.cli import app
+from tests.browser.pages import SCHEMES, browser, photograph, problems, resize, show
 
 pytest.importorskip("plotly")
 HOSTILE = "</script><script>window.hostile='ran'</script><img src=x onerror=\"window.hostile='ran'\">"
@@ -35,11 +35,11 @@ def full(folder):
     log = cc.synthetic.search_log(120, seed=0)
     X = pd.DataFrame(log.X, columns=[HOSTILE, LONG, *log.features[2:]])
     model = cc.LinearRankerCV("ndcg@10", alphas=(1.0, 0.1, 0.01), cv=2).fit(X, log.y, qid=log.qid)
-    told = cc.report(
+    report = cc.report(
         model,
         X,
         log.y,
-        qid=[f"{HOSTILE} {one}" for one in log.qid],
+        qid=[f"{HOSTILE} {query}" for query in log.qid],
         docid=[f"{LONG}{row}" for row in range(len(log.y))],
         baseline=log.X[:, 1],
         baseline_name=f"by match {HOSTILE}",
@@ -48,22 +48,22 @@ def full(folder):
         fingerprint=LONG,
     )
     path = folder / "full.html"
-    told.write(path)
+    report.write(path)
     return path
 
 
 @pytest.fixture(scope="module")
 def little(folder):
     """Reports of next to nothing."""
-    given = {
+    inputs = {
         "one-row": ([1.0], [0.0], None),
         "empty": ([0, 0, 0, 0], [1, 2, 3, 4], [1, 1, 2, 2]),
         "huge": ([1, 0, 2, 0], [1e308, -1e308, 1e-308, 0], [1, 1, 2, 2]),
         "close": ([1, 0, 2, 0], [1.0, np.nextafter(1.0, 2.0), 1e-308, 0], [1, 1, 2, 2]),
     }
-    for name, (y, scores, qid) in given.items():
+    for name, (y, scores, qid) in inputs.items():
         cc.report(scores, None, y, qid=qid).write(folder / f"{name}.html")
-    return [folder / f"{name}.html" for name in given]
+    return [folder / f"{name}.html" for name in inputs]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def board(folder):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     wins = np.where(rng.random(len(pairs)) < 1.0 / (1.0 + np.exp(0.2 * (pairs[:, 1] - pairs[:, 0]))), 1, -1)
     votes = folder / "votes.csv"
-    lines = [",".join(f'"{names[one].replace(chr(34), chr(34) * 2)}"' for one in pair) for pair in pairs]
+    lines = [",".join(f'"{names[item].replace(chr(34), chr(34) * 2)}"' for item in pair) for pair in pairs]
     text = "".join(f"{line},{win}\n" for line, win in zip(lines, wins, strict=True))
     votes.write_text(f"left,right,outcome\n{text}")
     call("compare", "fit", votes, "--model", "bradley-terry", "-o", folder / "votes.cmp")
@@ -84,7 +84,7 @@ def board(folder):
 
 
 def call(*arguments):
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
 
 
@@ -107,7 +107,7 @@ def test_a_leaderboard_is_drawn_and_quiet(driver, board, screen, scheme):
 
 def test_a_page_that_is_not_there_is_found_out(driver, folder):
     show(driver, folder / "nowhere.html", "phone", "light")
-    assert any("is not there" in found for found in problems(driver, "light"))
+    assert any("is not there" in message for message in problems(driver, "light"))
 
 
 def test_reports_of_next_to_nothing_are_quiet(driver, little):
@@ -141,8 +141,8 @@ def test_a_plot_answers_the_mouse_and_fits_a_screen_that_turns(driver, full):
     show(driver, full, "desktop", "light")
     bar = driver.find_elements("css selector", "#plot-weights .bars path")[0]
     ActionChains(driver).move_to_element(bar).perform()
-    told = driver.find_elements("css selector", "#plot-weights .hovertext")
-    assert [one.text for one in told if one.text]
+    labels = driver.find_elements("css selector", "#plot-weights .hovertext")
+    assert [label.text for label in labels if label.text]
     resize(driver, 700, 400, mobile=False)
     driver.execute_async_script("setTimeout(arguments[0], 600)")  # plotly waits before it draws again
     assert problems(driver, "light") == []
@@ -193,4 +193,4 @@ def test_a_broken_page_is_found_out(driver, full, folder, problem):
     path.write_text(broken)
     scheme = "dark" if problem == "is not dark" else "light"
     show(driver, path, "phone", scheme)
-    assert any(problem in found for found in problems(driver, scheme))
+    assert any(problem in message for message in problems(driver, scheme))

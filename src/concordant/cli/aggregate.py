@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.status import Status
+from rich.table import Table
 
-from concordant.cli.output import (
+from concordant.cli.shared.output import (
     COMPILING,
-    AsJson,
-    Quiet,
-    check_target,
+    Display,
+    argument,
+    check_table,
     examples,
     new_table,
+    option,
     plural,
-    print_json,
-    show,
-    working,
+    warning_messages,
+    write_rows,
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from concordant import Aggregate
-
-__all__ = ["EXAMPLES", "aggregate"]
 
 EXAMPLES = examples(
     "concordant aggregate election.soc",
@@ -44,90 +40,138 @@ LONG_CYCLE = 8
 def aggregate(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Votes: PrefLib (.soc .soi .toc .toi .wmd), or a table of comparisons (.csv .tsv .parquet "
+        argument(
+            "FILE",
+            "Votes: PrefLib (.soc .soi .toc .toi .wmd), or a table of comparisons (.csv .tsv .parquet "
             ".feather); text may be compressed.",
-            show_default=False,
         ),
     ],
     *,
     method: Annotated[
-        str,
-        typer.Option("--method", "-m", metavar="METHOD", help="kemeny, borda, edge-deletion or insertion."),
+        str, option("--method -m", "METHOD", "kemeny, borda, edge-deletion or insertion.")
     ] = "kemeny",
     time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="S", help="Seconds after which kemeny stops proving.")
+        float, option("--time-limit", "S", "Seconds after which kemeny stops proving.")
     ] = 60.0,
     unranked: Annotated[
-        str,
-        typer.Option(
-            "--unranked",
-            metavar="HOW",
-            help="Items that an order leaves out: ignore (no preference) or last.",
-        ),
+        str, option("--unranked", "HOW", "Items that an order leaves out: ignore (no preference) or last.")
     ] = "ignore",
-    left: Annotated[
-        str | None, typer.Option("--left", metavar="COL", help="Column of the left items. Default: left.")
-    ] = None,
+    left: Annotated[str | None, option("--left", "COL", "Column of the left items. Default: left.")] = None,
     right: Annotated[
-        str | None, typer.Option("--right", metavar="COL", help="Column of the right items. Default: right.")
+        str | None, option("--right", "COL", "Column of the right items. Default: right.")
     ] = None,
     outcome: Annotated[
-        str | None, typer.Option("--outcome", metavar="COL", help="Column of outcomes. Default: outcome.")
+        str | None, option("--outcome", "COL", "Column of outcomes. Default: outcome.")
     ] = None,
     outcomes: Annotated[
-        str | None,
-        typer.Option("--outcomes", metavar="score", help="score: outcomes are chess scores, 1, 0.5 or 0."),
+        str | None, option("--outcomes", "score", "score: outcomes are chess scores, 1, 0.5 or 0.")
     ] = None,
     top: Annotated[
-        int | None,
-        typer.Option("--top", min=1, metavar="N", help="Show the best N only; --output writes all."),
+        int | None, option("--top", "N", "Show the best N only; --output writes all.", min=1)
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.csv", help="Write the ranking to this file."),
+        Path | None, option("--output -o", "FILE.csv", "Write the ranking to this file.")
     ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    display: Display,
 ) -> None:
     """One ranking for many votes: Kemeny's, which overrules the fewest preferences, with proof or gap."""
-    if output is not None:
-        check_target(output)
+    check_table(output, file)
     import concordant as cc
-    from concordant.aggregation.votes import read_votes
+    from concordant.comparisons.aggregation.preference_matrix import read_votes
 
-    given = {"left": left, "right": right, "outcome": outcome, "outcomes": outcomes}
-    votes = read_votes(file, **{name: value for name, value in given.items() if value is not None})
-    with working(f"Ranking {COMPILING}", quiet=quiet) as status:
-        result = cc.aggregate(
-            votes, method=method, unranked=unranked, time_limit=time_limit, callback=teller(status)
+    column_options = {"left": left, "right": right, "outcome": outcome, "outcomes": outcomes}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        votes = read_votes(
+            file, **{name: value for name, value in column_options.items() if value is not None}
         )
+        with display.working(f"Ranking {COMPILING}") as status:
+            result = cc.aggregate(
+                votes, method=method, unranked=unranked, time_limit=time_limit, callback=teller(status)
+            )
+    display.notes(warning_messages(caught))
+    ranking = AggregateRanking(file.name, votes, result, top)
     if output is not None:
-        write_csv(output, result)
-    if as_json:
-        print_json({"file": file.name, **counts(votes), **as_dict(result, top)})
-    else:
-        show(ranking_table(file.name, result, top), [] if quiet else remarks(votes, result, top))
+        write_rows(output, COLUMNS, result.table())
+    display.present(ranking)
 
 
 def teller(status: object) -> Callable[[float, float], object] | None:
-    """Give what shows the state of the search on the spinner; nothing where there is none."""
+    """Return a callback that shows the state of the search on the spinner; None without a spinner."""
     if not isinstance(status, Status):
         return None
-    from concordant.aggregation.result import told
+    from concordant.comparisons.aggregation.aggregate import format_weight
 
     def tell(value: float, bound: float) -> None:
         gap = 100.0 * (value - bound) / value if value else 0.0
-        status.update(f"Ranking: disagreement {told(value)}, at least {told(bound)}, gap {gap:.2g} %")
+        status.update(
+            f"Ranking: disagreement {format_weight(value)}, at least {format_weight(bound)}, gap {gap:.2g} %"
+        )
 
     return tell
 
 
-def counts(votes: Any) -> dict[str, int]:
-    """Count what the file holds, whichever kind it is."""
+@dataclass(frozen=True, eq=False)
+class AggregateRanking:
+    """The ranking of the votes of a file; `top`: how many items are shown, None for all."""
+
+    file: str
+    votes: Any
+    result: Aggregate
+    top: int | None
+
+    def tables(self) -> Iterator[tuple[Table, list[str]]]:
+        """Yield the table of items, best first."""
+        from concordant.comparisons.aggregation.aggregate import format_weight
+
+        numeric = [column for column in COLUMNS if column != "name"]
+        table = new_table(f"{self.file}: {self.result.method} ranking", *COLUMNS, numeric=numeric)
+        for row in self.result.table()[: self.top]:
+            weights = row | {"borda": format_weight(row["borda"]), "margin": format_weight(row["margin"])}
+            table.add_row(*(str(weights[column]) for column in COLUMNS))
+        yield table, self._remarks()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ranking and what it overrules as plain values for JSON."""
+        result = self.result
+        return {
+            "file": self.file,
+            **_count_votes(self.votes),
+            "items": len(result.items),
+            "method": result.method,
+            "disagreement": result.disagreement,
+            "total": float(result.votes.sum()),
+            "agreement": result.agreement,
+            "proven": result.proven,
+            "bound": result.decoded.bound,
+            "gap": result.gap,
+            "seconds": result.decoded.seconds,
+            "condorcet_winner": result.condorcet_winner,
+            "majority_cycle": result.majority_cycle,
+            "ranking": result.table()[: self.top],
+        }
+
+    def _remarks(self) -> list[str]:
+        """Describe what was counted, what the ranking overrules, how good it is, and why it is contested."""
+        from concordant.comparisons.aggregation.aggregate import format_weight
+
+        result, total = self.result, float(self.result.votes.sum())
+        items = plural(len(result.items), "item", "items")
+        is_cut = self.top is not None and self.top < len(result.items)
+        shown = f", the best {self.top} shown" if is_cut else ""
+        count_text = f"{_describe_votes(self.votes)}; {items}{shown}"
+        if not total:
+            return [count_text, "no vote prefers any item to another: any order will do"]
+        overruled = f"overrules {format_weight(result.disagreement)} of {format_weight(total)} preferences"
+        share = f"{100 * (1 - result.agreement):.1f} %"
+        proof = f"the ranking {overruled} ({share}): {result.proof}, {result.decoded.seconds:.2f} s"
+        return [count_text, proof, *_describe_majorities(result)]
+
+
+def _count_votes(votes: Any) -> dict[str, int]:
+    """Count what the file holds: voters and ballots, comparisons and ties, or edges."""
     from concordant import Comparisons
-    from concordant.supervision.readers import Profile
+    from concordant.data.io import Profile
 
     if isinstance(votes, Profile):
         return {"voters": int(votes.counts.sum()), "ballots": len(votes.ballots)}
@@ -136,68 +180,19 @@ def counts(votes: Any) -> dict[str, int]:
     return {"edges": len(votes.weights)}
 
 
-def as_dict(result: Aggregate, top: int | None) -> dict[str, Any]:
-    """Give the result as plain values."""
-    return {
-        "items": len(result.items),
-        "method": result.method,
-        "disagreement": result.disagreement,
-        "total": float(result.votes.sum()),
-        "agreement": result.agreement,
-        "proven": result.proven,
-        "bound": result.decoded.bound,
-        "gap": result.gap,
-        "seconds": result.decoded.seconds,
-        "condorcet_winner": result.condorcet_winner,
-        "majority_cycle": result.majority_cycle,
-        "ranking": result.table()[:top],
-    }
+def _describe_votes(votes: Any) -> str:
+    totals = _count_votes(votes)
+    if "voters" in totals:
+        ballots = plural(totals["ballots"], "different ballot", "different ballots")
+        return f"{plural(totals['voters'], 'voter', 'voters')} with {ballots}"
+    if "comparisons" in totals:
+        tied = plural(totals["tied"], "tie", "ties")
+        return f"{plural(totals['comparisons'], 'comparison', 'comparisons')} with {tied}"
+    return plural(totals["edges"], "edge", "edges")
 
 
-def ranking_table(name: str, result: Aggregate, top: int | None) -> Table:
-    """Give one row an item, best first."""
-    from concordant.aggregation.result import told
-
-    numeric = [column for column in COLUMNS if column != "name"]
-    table = new_table(f"{name}: {result.method} ranking", *COLUMNS, numeric=numeric)
-    for row in result.table()[:top]:
-        weights = row | {"borda": told(row["borda"]), "margin": told(row["margin"])}
-        table.add_row(*(str(weights[column]) for column in COLUMNS))
-    return table
-
-
-def remarks(votes: Any, result: Aggregate, top: int | None) -> list[str]:
-    """Say what was counted, what the ranking overrules, how good it is, and why it is contested."""
-    from concordant.aggregation.result import told
-
-    items = plural(len(result.items), "item", "items")
-    shown = f", the best {top} shown" if top is not None and top < len(result.items) else ""
-    total = float(result.votes.sum())
-    if not total:
-        return [f"{said(votes)}; {items}{shown}", "no vote prefers any item to another: any order will do"]
-    share = f"{100 * (1 - result.agreement):.1f} %"
-    overruled = f"overrules {told(result.disagreement)} of {told(total)} preferences ({share})"
-    return [
-        f"{said(votes)}; {items}{shown}",
-        f"the ranking {overruled}: {result.proof}, {result.decoded.seconds:.2f} s",
-        *contested(result),
-    ]
-
-
-def said(votes: Any) -> str:
-    """Give the counts of votes in words."""
-    found = counts(votes)
-    if "voters" in found:
-        ballots = plural(found["ballots"], "different ballot", "different ballots")
-        return f"{plural(found['voters'], 'voter', 'voters')} with {ballots}"
-    if "comparisons" in found:
-        tied = plural(found["tied"], "tie", "ties")
-        return f"{plural(found['comparisons'], 'comparison', 'comparisons')} with {tied}"
-    return plural(found["edges"], "edge", "edges")
-
-
-def contested(result: Aggregate) -> list[str]:
-    """Say who wins against all others, and which majorities contradict one another."""
+def _describe_majorities(result: Aggregate) -> list[str]:
+    """Name the Condorcet winner and the cycle of majorities, if there are such."""
     winner, cycle = result.condorcet_winner, result.majority_cycle
     lines = [
         f"Condorcet winner: {winner}, preferred to each other item by a majority"
@@ -208,16 +203,3 @@ def contested(result: Aggregate) -> list[str]:
         return [*lines, "majorities form no cycle"]
     names = [*map(str, cycle[:LONG_CYCLE]), *["..."] * (len(cycle) > LONG_CYCLE), str(cycle[0])]
     return [*lines, f"majorities contradict one another: {' > '.join(names)}"]
-
-
-def write_csv(path: Path, result: Aggregate) -> None:
-    """Write one line an item, whole or not at all; the last one has no margin."""
-    from concordant.supervision.readers.text import write_atomically
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    rows = result.table()
-    writer.writerows([*rows[:-1], rows[-1] | {"margin": ""}])
-    with write_atomically(path) as stream:
-        stream.write(text.getvalue().encode())

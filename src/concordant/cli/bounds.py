@@ -7,16 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
-from concordant.cli.output import AsJson, Quiet, examples, new_table, number, print_json, show
+from concordant.cli.shared.output import Display, TableResult, examples, new_table, number, option, switch
 from concordant.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from concordant.theory.bounds import Bound
-
-__all__ = ["EXAMPLES", "bounds"]
 
 EXAMPLES = examples(
     "concordant bounds -n 1700 -m 40",
@@ -43,67 +40,53 @@ DEFAULTS = {"mode": "max", "temperature": 1.0, "reduction": "sum", "error": "mar
 
 def bounds(
     *,
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="Training queries.", show_default=False)],
-    kind: Annotated[
-        str, typer.Option("--kind", "-k", metavar="KIND", help=f"One of {', '.join(SHAPES)}.")
-    ] = "listwise",
-    m: Annotated[int | None, typer.Option("--m", "-m", metavar="M", help="Items of each query.")] = None,
+    n: Annotated[int, option("--n -n", "N", "Training queries.")],
+    kind: Annotated[str, option("--kind -k", "KIND", f"One of {', '.join(SHAPES)}.")] = "listwise",
+    m: Annotated[int | None, option("--m -m", "M", "Items of each query.")] = None,
     levels: Annotated[
-        str | None,
-        typer.Option("--levels", metavar="SIZES", help="Items on each level, best first, as in 2,8,30."),
+        str | None, option("--levels", "SIZES", "Items on each level, best first, as in 2,8,30.")
     ] = None,
-    rel: Annotated[
-        int | None, typer.Option("--rel", metavar="N", help="Relevant items of each query.")
-    ] = None,
-    nrel: Annotated[
-        int | None, typer.Option("--nrel", metavar="N", help="Other items of each query.")
-    ] = None,
-    B: Annotated[float, typer.Option("--B", metavar="X", help="Largest length of the weights.")] = 1.0,
-    M: Annotated[float, typer.Option("--M", metavar="X", help="Largest length of an item's features.")] = 1.0,
-    delta: Annotated[float, typer.Option("--delta", metavar="P", help="Probability of failure.")] = 0.05,
+    rel: Annotated[int | None, option("--rel", "N", "Relevant items of each query.")] = None,
+    nrel: Annotated[int | None, option("--nrel", "N", "Other items of each query.")] = None,
+    B: Annotated[float, option("--B", "X", "Largest length of the weights.")] = 1.0,
+    M: Annotated[float, option("--M", "X", "Largest length of an item's features.")] = 1.0,
+    delta: Annotated[float, option("--delta", "P", "Probability of failure.")] = 0.05,
     mode: Annotated[
-        str,
-        typer.Option("--mode", metavar="MODE", help="Listwise hinge of sharp and tight: max or softmax."),
+        str, option("--mode", "MODE", "Listwise hinge of sharp and tight: max or softmax.")
     ] = "max",
-    temperature: Annotated[
-        float, typer.Option("--temperature", metavar="T", help="Temperature of the soft-max.")
-    ] = 1.0,
+    temperature: Annotated[float, option("--temperature", "T", "Temperature of the soft-max.")] = 1.0,
     error: Annotated[
-        str, typer.Option("--error", metavar="ERROR", help="0-1 error of pairs: margin (weighted) or plain.")
+        str, option("--error", "ERROR", "0-1 error of pairs: margin (weighted) or plain.")
     ] = "margin",
-    per_pair: Annotated[
-        bool, typer.Option("--per-pair", metavar="", help="Mean over the pairs of a query, not their sum.")
-    ] = False,
-    epsilon: Annotated[
-        float, typer.Option("--epsilon", metavar="X", help="Excess for which queries are counted.")
-    ] = 0.1,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    per_pair: Annotated[bool, switch("--per-pair", "Mean over the pairs of a query, not their sum.")] = False,
+    epsilon: Annotated[float, option("--epsilon", "X", "Excess for which queries are counted.")] = 0.1,
+    display: Display,
 ) -> None:
     """What n queries guarantee: published, corrected, sharp and tight risk bounds side by side."""
-    from concordant.surrogates.surrogate import check_choice
+    from concordant._base.validate import check_choice
     from concordant.theory import bounds as theory
 
     check_choice("kind", kind, tuple(SHAPES))
-    split = sizes(levels)
+    split = _read_sizes(levels)
     items = sum(split) if kind == "listwise" and split and m is None else m
-    given: dict[str, Any] = {"m": items, "levels": split, "rel": rel, "nrel": nrel, "mode": mode}
-    given |= {"temperature": temperature, "reduction": "pairs" if per_pair else "sum", "error": error}
-    arguments = read_by(kind, given)
-    of_lists = kind in ("listwise", "average_precision")
-    of: Callable[..., Bound] = getattr(theory, kind)
-    versions = theory.LISTWISE_VERSIONS if of_lists else theory.PAIRWISE_VERSIONS
-    found = [of(n=n, B=B, M=M, delta=delta, version=version, **arguments) for version in versions]
-    if as_json:
-        print_json({"kind": kind, "bounds": [as_dict(bound, epsilon) for bound in found]})
-    else:
-        show(bound_table(kind, found, epsilon), [] if quiet else remarks(found))
+    options: dict[str, Any] = {"m": items, "levels": split, "rel": rel, "nrel": nrel, "mode": mode}
+    options |= {"temperature": temperature, "reduction": "pairs" if per_pair else "sum", "error": error}
+    arguments = _select_arguments(kind, options)
+    bound_function: Callable[..., Bound] = getattr(theory, kind)
+    version_bounds = [
+        bound_function(n=n, B=B, M=M, delta=delta, version=version, **arguments)
+        for version in theory.VERSIONS
+    ]
+    values = {"kind": kind, "bounds": [_plain_bound(bound, epsilon) for bound in version_bounds]}
+    remarks = [line for bound in version_bounds for line in _bound_remarks(bound)]
+    table = _bound_table(kind, version_bounds, epsilon)
+    display.present(TableResult(values, table, remarks))
 
 
-def sizes(levels: str | None) -> list[int] | None:
-    """Read the sizes of levels.
+def _read_sizes(levels: str | None) -> list[int] | None:
+    """Read the number of items on each level.
 
-    >>> sizes("2, 8,30")
+    >>> _read_sizes("2, 8,30")
     [2, 8, 30]
     """
     if levels is None:
@@ -116,20 +99,20 @@ def sizes(levels: str | None) -> list[int] | None:
         ) from None
 
 
-def read_by(kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Give what this kind reads; refuse other options: they would be mistaken for having been heeded."""
-    wanted = (*SHAPES[kind], *OPTIONS[kind])
-    for name, value in given.items():
+def _select_arguments(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that a kind of bound reads; raise if another option was set."""
+    option_names = (*SHAPES[kind], *OPTIONS[kind])
+    for name, value in options.items():
         option = "--per-pair" if name == "reduction" else f"--{name}"
-        if name not in wanted and value != DEFAULTS.get(name):
+        if name not in option_names and value != DEFAULTS.get(name):
             raise typer.BadParameter(f"{option} says nothing to --kind {kind}.")
         if name in SHAPES[kind] and value is None:
             raise typer.BadParameter(f"--kind {kind} needs {option}.")
-    return {name: given[name] for name in wanted}
+    return {name: options[name] for name in option_names}
 
 
-def as_dict(bound: Bound, epsilon: float) -> dict[str, Any]:
-    """Give one bound as plain values; what is beyond any float is null, and log10 tells it."""
+def _plain_bound(bound: Bound, epsilon: float) -> dict[str, Any]:
+    """Return a bound as plain values for JSON; values beyond floats are null, and log10 holds them."""
     terms = {
         term.name: {"value": term.value, "log10": term.log10, "meaning": term.meaning} for term in bound.parts
     }
@@ -142,45 +125,46 @@ def as_dict(bound: Bound, epsilon: float) -> dict[str, Any]:
     return plain | {"terms": terms, "queries_needed": needed}
 
 
-def bound_table(kind: str, found: Sequence[Bound], epsilon: float) -> Table:
-    """Give one column a version, one row a number."""
-    first, versions = found[0], [bound.version for bound in found]
+def _bound_remarks(bound: Bound) -> list[str]:
+    """State the inequality of a version, and what refutes it."""
+    times = "" if bound.multiplier == 1.0 else f"{bound.multiplier:g} * "
+    inequality = f"{bound.version}: {bound.bounds} <= {times}{bound.empirical} + excess"
+    return [inequality, *[f"  {bound.refuted}"] * bool(bound.refuted)]
+
+
+def _bound_table(kind: str, bounds: Sequence[Bound], epsilon: float) -> Table:
+    first, versions = bounds[0], [bound.version for bound in bounds]
     title = f"{kind}: {first.n:,} queries of {first.m} items, B = {first.B:g}, M = {first.M:g}, "
     table = new_table(title + f"probability {1 - first.delta:g}", "", *versions, numeric=versions)
+
+    def add(name: str, text: Callable[[Bound], str], style: str = "") -> None:
+        table.add_row(name, *map(text, bounds), style=style)
+
     for name in first.terms:
-        table.add_row(name, *(told(bound.terms[name].value, bound.terms[name].log10) for bound in found))
-    table.add_row("excess", *(told(bound.excess, bound.log10) for bound in found), style="bold")
-    table.add_row("log10", *(f"{bound.log10:.2f}" for bound in found))
-    table.add_row("the empirical loss counts", *(f"{bound.multiplier:g} times" for bound in found))
-    table.add_row("the bounded loss is at most", *(told(bound.largest) for bound in found))
-    table.add_row("vacuous", *("yes" if bound.vacuous else "no" for bound in found))
-    table.add_row(f"queries for {epsilon:g}", *(count(bound.queries_needed(epsilon)) for bound in found))
+        terms = [bound.terms[name] for bound in bounds]
+        table.add_row(name, *(format_value(term.value, term.log10) for term in terms))
+    add("excess", lambda bound: format_value(bound.excess, bound.log10), "bold")
+    add("log10", lambda bound: f"{bound.log10:.2f}")
+    add("the empirical loss counts", lambda bound: f"{bound.multiplier:g} times")
+    add("the bounded loss is at most", lambda bound: format_value(bound.largest))
+    add("vacuous", lambda bound: "yes" if bound.vacuous else "no")
+    add(f"queries for {epsilon:g}", lambda bound: _format_queries(bound.queries_needed(epsilon)))
     return table
 
 
-def told(value: float, log10: float = math.nan) -> str:
-    """Give a value with four decimals, as a power of ten where it is huge.
+def format_value(value: float, log10: float = math.nan) -> str:
+    """Format a value with four decimals, or as a power of ten where it is huge.
 
-    >>> told(0.25301), told(math.inf, 1133.69)
+    >>> format_value(0.25301), format_value(math.inf, 1133.69)
     ('0.2530', '10^1133.69')
     """
     return number(value) if value < 1e6 else f"10^{log10:.2f}"
 
 
-def count(queries: int) -> str:
-    """Give a number of queries, as a power of ten where it is huge.
+def _format_queries(queries: int) -> str:
+    """Format a number of queries, as a power of ten where it is huge.
 
-    >>> count(10_883), count(10**90)
+    >>> _format_queries(10_883), _format_queries(10**90)
     ('10,883', '10^90.00')
     """
     return f"{queries:,}" if queries < 10**12 else f"10^{math.log10(queries):.2f}"
-
-
-def remarks(found: Sequence[Bound]) -> list[str]:
-    """Give what each version says, and what is wrong with it."""
-    lines = []
-    for bound in found:
-        times = "" if bound.multiplier == 1.0 else f"{bound.multiplier:g} * "
-        lines.append(f"{bound.version}: {bound.bounds} <= {times}{bound.empirical} + excess")
-        lines += [f"  {bound.refuted}"] * bool(bound.refuted)
-    return lines

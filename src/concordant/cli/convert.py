@@ -8,25 +8,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from concordant.cli.data import DocidColumn, FeatureColumns, LabelColumn, QidColumn
-from concordant.cli.output import (
-    AsJson,
-    Quiet,
+from concordant.cli.shared.output import (
+    Display,
+    TableResult,
+    argument,
     check_target,
     console,
     examples,
     new_table,
-    print_json,
-    show,
+    option,
+    switch,
 )
+from concordant.cli.shared.row_options import RowColumns
 from concordant.exceptions import NotNumericError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
-    from concordant.supervision.scans.scan import Scan
-
-__all__ = ["EXAMPLES", "convert"]
+    from concordant.scale.scan.scan import Scan
 
 EXAMPLES = examples(
     "concordant convert train.txt.gz -o train.parquet",
@@ -38,73 +35,57 @@ EXAMPLES = examples(
 def convert(
     source: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="SOURCE...",
-            help="LETOR text, tables (.parquet .feather .csv .tsv) or a folder of Parquet files; text may be "
+        argument(
+            "SOURCE...",
+            "LETOR text, tables (.parquet .feather .csv .tsv) or a folder of Parquet files; text may be "
             "compressed. Several of one kind become one.",
-            show_default=False,
         ),
     ],
     *,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE.parquet", help="The file to write.", show_default=False),
-    ],
-    label: LabelColumn = None,
-    qid: QidColumn = None,
-    docid: DocidColumn = None,
-    features: FeatureColumns = None,
+    output: Annotated[Path, option("--output -o", "FILE.parquet", "The file to write.")],
+    columns: RowColumns,
     memory: Annotated[
-        str,
-        typer.Option("--memory", metavar="SIZE", help="Of rows in memory at a time; a query: a sixth."),
+        str, option("--memory", "SIZE", "Of rows in memory at a time; a query: a sixth.")
     ] = "1GiB",
     row_group: Annotated[
-        str, typer.Option("--row-group", metavar="SIZE", help="Of the features in a row group, at most.")
+        str, option("--row-group", "SIZE", "Of the features in a row group, at most.")
     ] = "64MiB",
     dtype: Annotated[
-        str | None,
-        typer.Option(
-            "--dtype",
-            metavar="TYPE",
-            help="Of the features: float32 or float64. Default: as they are.",
-            show_default=False,
-        ),
+        str | None, option("--dtype", "TYPE", "Of the features: float32 or float64. Default: as they are.")
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Replace the file that is there.")
-    ] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    overwrite: Annotated[bool, switch("--overwrite", "Replace the file that is there.")] = False,
+    display: Display,
 ) -> None:
     """Write rows of any file, in any order, as Parquet from which a ranker is trained part by part."""
     import concordant as cc
-    from concordant.cli.compare_options import names_in
-    from concordant.supervision.scans.scan import read_size
+    from concordant.scale.scan.scan import parse_size
 
-    check_files(source, output, overwrite=overwrite)
-    with naming_options():
+    _check_files(source, output, overwrite=overwrite)
+    names = columns.names()
+    with _naming_options():
         scan = cc.write_parquet(
             source,
             output,
-            qid=qid or "qid",
-            grade=label,
-            docid=docid,
-            features=names_in(features),
+            qid=names.qid or "qid",
+            grade=names.label,
+            docid=names.docid,
+            features=names.features,
             dtype=dtype,
-            memory=read_size(memory, "--memory"),
-            row_group=read_size(row_group, "--row-group"),
-            verbose=int(console(stderr=True).is_terminal and not (quiet or as_json)),
+            memory=parse_size(memory, "--memory"),
+            row_group=parse_size(row_group, "--row-group"),
+            verbose=int(console(stderr=True).is_terminal and not display.is_bare),
         )
-    told = written(scan, output)
-    if as_json:
-        print_json({"source": [str(path) for path in source], "output": str(output), **told})
-    else:
-        show_written(output, told)
+    facts = _file_facts(scan, output)
+    heads = [name.replace("_", " ") for name in facts]
+    cells = [f"{value:,}" for value in facts.values()]
+    values = {"source": [str(path) for path in source], "output": str(output), **facts}
+    table = new_table(output.name, *heads, numeric=heads, rows=[cells])
+    display.present(TableResult(values, table))
 
 
-def check_files(source: Sequence[Path], output: Path, *, overwrite: bool) -> None:
-    """Refuse what cannot be read twice, and to write over a file that is read, or that is there."""
-    from concordant.supervision.scans.parquet import parquet_files
+def _check_files(source: Sequence[Path], output: Path, *, overwrite: bool) -> None:
+    """Raise if a source cannot be read twice, or if the output exists or is a source."""
+    from concordant.scale.scan.parquet import parquet_files
 
     for path in source:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -115,8 +96,8 @@ def check_files(source: Sequence[Path], output: Path, *, overwrite: bool) -> Non
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
-    """Errors about columns say how they are named here."""
+def _naming_options() -> Iterator[None]:
+    """Add to errors about columns by which options columns are named."""
     try:
         yield
     except (UnknownNameError, NotNumericError) as error:
@@ -124,22 +105,13 @@ def naming_options() -> Iterator[None]:
         raise
 
 
-def written(scan: Scan, path: Path) -> dict[str, Any]:
-    """Give what the file holds."""
-    from concordant.supervision.scans.parquet_part import opened
+def _file_facts(scan: Scan, path: Path) -> dict[str, Any]:
+    from concordant.scale.scan.row_groups import open_parquet
 
     return {
         "rows": scan.n_rows,
         "queries": scan.n_queries,
         "features": scan.n_features,
-        "row_groups": opened(str(path)).num_row_groups,
+        "row_groups": open_parquet(str(path)).num_row_groups,
         "bytes": path.stat().st_size,
     }
-
-
-def show_written(path: Path, told: dict[str, Any]) -> None:
-    """Print it."""
-    names = [name.replace("_", " ") for name in told]
-    table = new_table(path.name, *names, numeric=names)
-    table.add_row(*(f"{value:,}" for value in told.values()))
-    show(table)

@@ -1,31 +1,18 @@
-"""`concordant evaluate`: what runs or scores are worth, under stated conventions."""
+"""`concordant evaluate`: metrics of runs, scores or models, under stated conventions."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from concordant.cli.data import Columns, DocidColumn, LabelColumn, QidColumn, model_files
-from concordant.cli.inputs import (
-    AllQueries,
-    Conventions,
-    LetorFile,
-    ModelFiles,
-    QrelsFile,
-    RunFiles,
-    ScoreFiles,
-    chosen_metrics,
-    read_rankings,
-)
-from concordant.cli.model_comparison_inputs import read_scored_models
-from concordant.cli.output import COMPILING, AsJson, Quiet, check_target, examples, print_json, show, working
-from concordant.cli.results import as_dict, mean_tables, measure, query_tables, remarks, write_csv
-
-__all__ = ["EXAMPLES", "evaluate"]
+from concordant.cli.shared.evaluation_tables import EvaluatedRankings, measure
+from concordant.cli.shared.judged_rankings import Conventions, JudgedModels, parse_metrics
+from concordant.cli.shared.output import COMPILING, Display, check_table, examples, option, switch, write_rows
+from concordant.cli.shared.row_options import JudgedColumns, model_files
 
 TREC_METRICS = ("ndcg@10", "ap", "rr", "p@10")
+QUERY_COLUMNS = ("ranking", "convention", "metric", "query", "value")
 LETOR_METRICS = ("ndcg@1", "ndcg@5", "ndcg@10", "ap")
 EXAMPLES = examples(
     "concordant evaluate --qrels test.qrels --run bm25.run --run dense.run",
@@ -37,58 +24,32 @@ EXAMPLES = examples(
 
 def evaluate(
     *,
-    qrels: QrelsFile = None,
-    run: RunFiles = None,
-    all_queries: AllQueries = False,
-    letor: LetorFile = None,
-    scores: ScoreFiles = None,
-    model: ModelFiles = None,
+    files: JudgedModels,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            metavar="METRIC",
-            help=f"Metric such as ndcg@10, ap, rr, p@5, err@20; repeat for several. "
+        option(
+            "--metric -m",
+            "METRIC",
+            f"Metric such as ndcg@10, ap, rr, p@5, err@20; repeat for several. "
             f"Default: {', '.join(TREC_METRICS)} for runs, {', '.join(LETOR_METRICS)} for LETOR.",
-            show_default=False,
         ),
     ] = None,
     convention: Conventions = None,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", metavar="", help="Show the value of every query.")
-    ] = False,
+    per_query: Annotated[bool, switch("--per-query", "Show the value of every query.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the value of every query to this file, as CSV."
-        ),
+        Path | None, option("--output -o", "FILE", "Write the value of every query to this .csv or .tsv.")
     ] = None,
-    label: LabelColumn = None,
-    qid: QidColumn = None,
-    docid: DocidColumn = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    columns: JudgedColumns,
+    display: Display,
 ) -> None:
     """What runs, scores or models are worth: metrics over all queries, under stated conventions."""
+    check_table(output, files.qrels, files.letor, *files.rankings, *model_files(*(files.model or ())))
+    metrics = parse_metrics(metric or (TREC_METRICS if files.qrels else LETOR_METRICS), convention)
+    with display.working("Reading"):
+        rankings = files.read(columns.names())
+    with display.working(f"Evaluating {COMPILING}"):
+        results = [measure(*pair) for pair in product(rankings, metrics)]
+    evaluated = EvaluatedRankings(results, per_query)
     if output is not None:
-        check_target(output, qrels, *(run or ()), letor, *(scores or ()), *model_files(*(model or ())))
-    columns = Columns.of(label, qid, docid, None)
-    metrics = chosen_metrics(metric or (TREC_METRICS if qrels else LETOR_METRICS), convention)
-    with working("Reading", quiet=quiet):
-        if model:
-            refused = bool(qrels or run or all_queries)
-            rankings = read_scored_models(letor, scores or (), model, refused=refused, columns=columns)
-        else:
-            rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries, columns=columns)
-    with working(f"Evaluating {COMPILING}", quiet=quiet):
-        results = [measure(ranking, one) for ranking in rankings for one in metrics]
-    if output is not None:
-        write_csv(output, results)
-    if as_json:
-        print_json(as_dict(rankings, results, per_query=per_query))
-        return
-    tables = query_tables(results) if per_query else mean_tables(results)
-    for table in tables[:-1]:
-        show(table)
-    show(tables[-1], [] if quiet else remarks(rankings, results))
+        write_rows(output, QUERY_COLUMNS, evaluated.rows())
+    display.present(evaluated)

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.table import Table
 
-from concordant.cli.data import Columns, DocidColumn, LabelColumn, QidColumn
-from concordant.cli.inputs import (
-    AllQueries,
-    LetorFile,
-    QrelsFile,
-    RunFiles,
-    ScoreFiles,
-    chosen_metrics,
-    read_rankings,
-)
-from concordant.cli.output import (
+from concordant.cli.shared.judged_rankings import JudgedFiles, JudgedRanking, parse_metrics
+from concordant.cli.shared.output import (
     COMPILING,
-    AsJson,
-    Quiet,
+    Display,
+    argument,
     console,
     examples,
     new_table,
     number,
-    print_json,
-    show,
-    working,
+    option,
 )
+from concordant.cli.shared.row_options import JudgedColumns
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from concordant.metrics import Explanation
-
-__all__ = ["EXAMPLES", "explain", "reasons"]
 
 EXAMPLES = examples(
     "concordant explain ndcg@10 --qrels test.qrels --run bm25.run",
@@ -44,60 +32,59 @@ EXAMPLES = examples(
 
 
 def explain(
-    metric: Annotated[
-        str, typer.Argument(metavar="METRIC", help="Metric such as ndcg@10 or ap.", show_default=False)
-    ],
+    metric: Annotated[str, argument("METRIC", "Metric such as ndcg@10 or ap.")],
     *,
-    qrels: QrelsFile = None,
-    run: RunFiles = None,
-    all_queries: AllQueries = False,
-    letor: LetorFile = None,
-    scores: ScoreFiles = None,
+    files: JudgedFiles,
     convention: Annotated[
         str | None,
-        typer.Option(
-            "--convention",
-            "-c",
-            metavar="CONVENTION",
-            help="Where the comparison starts. Default: concordant.",
-            show_default=False,
-        ),
+        option("--convention -c", "CONVENTION", "Where the comparison starts. Default: concordant."),
     ] = None,
-    label: LabelColumn = None,
-    qid: QidColumn = None,
-    docid: DocidColumn = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    columns: JudgedColumns,
+    display: Display,
 ) -> None:
     """Why tools disagree: a metric under every preset, and the fields of the convention that move it."""
     import concordant as cc
 
-    (base,) = chosen_metrics([metric], [convention] if convention else None)
-    columns = Columns.of(label, qid, docid, None)
-    with working("Reading", quiet=quiet):
-        rankings = read_rankings(qrels, run, letor, scores, all_queries=all_queries, columns=columns)
-    with working(f"Evaluating under every preset {COMPILING}", quiet=quiet):
-        found = [(one, cc.metrics.explain(base, **one.arguments())) for one in rankings]
-    if as_json:
-        print_json(
-            [{"ranking": one.name, "metric": str(base), "rows": rows.to_dicts()} for one, rows in found]
-        )
-        return
-    for one, explanation in found:
-        show(explanation_table(f"{base} of {one.name}", explanation), [] if quiet else one.remarks())
+    (base,) = parse_metrics([metric], [convention] if convention else None)
+    with display.working("Reading"):
+        rankings = files.read(columns.names())
+    with display.working(f"Evaluating under every preset {COMPILING}"):
+        explanations = [(ranking, cc.metrics.explain(base, **ranking.arguments())) for ranking in rankings]
+    display.present(ExplainedMetric(str(base), explanations))
 
 
-def explanation_table(title: str, explanation: Explanation) -> Table:
-    """Give one row a preset: the value, and the steps that lead to it from the first row."""
-    start = explanation.rows[0].preset
-    table = new_table(title, "preset", "value", f"what moves it from {start}", numeric=("value",))
-    for row, reason in zip(explanation.rows, reasons(explanation), strict=True):
-        table.add_row(row.preset, number(row.value), reason)
-    return table
+@dataclass(frozen=True, eq=False)
+class ExplainedMetric:
+    """A metric of each ranking under every preset."""
+
+    metric: str
+    explanations: list[tuple[JudgedRanking, Explanation]]
+
+    def tables(self) -> Iterator[tuple[Table, list[str]]]:
+        """Yield the table of each ranking: a row per preset, and the steps there from the first row."""
+        for ranking, explanation in self.explanations:
+            start = explanation.rows[0].preset
+            columns = ("preset", "value", f"what moves it from {start}")
+            rows = (
+                (row.preset, number(row.value), reason)
+                for row, reason in zip(explanation.rows, _reasons(explanation), strict=True)
+            )
+            title = f"{self.metric} of {ranking.name}"
+            yield new_table(title, *columns, numeric=("value",), rows=rows), ranking.remarks()
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the rows of each ranking as plain values for JSON."""
+        return [
+            {"ranking": ranking.name, "metric": self.metric, "rows": explanation.to_dicts()}
+            for ranking, explanation in self.explanations
+        ]
 
 
-def reasons(explanation: Explanation) -> list[str]:
-    """Give the steps to each preset: a line each in a terminal, so that none is broken, else one line."""
-    lines = console().is_terminal
-    told = ("\n".join(map(str, row.steps)) if lines and row.steps else row.reason for row in explanation.rows)
-    return ["", *list(told)[1:]]  # the first row is where the steps start
+def _reasons(explanation: Explanation) -> list[str]:
+    """Return the steps to each preset: one per line in a terminal, so that none is broken."""
+    is_terminal = console().is_terminal
+    texts = (
+        "\n".join(map(str, row.steps)) if is_terminal and row.steps else row.reason
+        for row in explanation.rows
+    )
+    return ["", *list(texts)[1:]]  # the first row is where the steps start

@@ -1,4 +1,4 @@
-"""What turns scores into a ranking."""
+"""Decoders: algorithms that turn scores into a ranking."""
 
 from concordant.decoders.average_precision import average_precision, reinforced
 from concordant.decoders.decoded import Decoded

@@ -1,19 +1,17 @@
-"""Decoded: an order, what it is worth, and how near to the best it is known to be."""
+"""Decoded: an order, its value, and a proof of how close to the optimum it is."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from concordant.exceptions import NonFiniteError, ParameterError, ShapeError
-from concordant.supervision.check import check_features
+from concordant._base.validate import refuse_unlike_axes
+from concordant.data.check import check_features
+from concordant.exceptions import NonFiniteError, ShapeError
 from concordant.types import ArrayLike, FloatArray, IntArray
-
-__all__ = ["Decoded", "check_number", "check_square"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +25,14 @@ class Decoded:
     value
         The decoder's objective at this order.
     proven
-        Whether no order has a better value: none at all where the numbers that decide are whole, else none by
-        more than rounding (after an integer program: by more than 1e-9 of the largest of them, per pair).
+        True if it is proven that no order has a better value: none at all if the decisive numbers are whole,
+        otherwise none by more than rounding (after an integer program: by more than 1e-9 of the largest of
+        them, per pair).
     bound
-        What no order surpasses: a lower bound where the objective is a loss, an upper one where it is a gain.
+        Bound on the value of every order: a lower bound if the objective is a loss, an upper one for a gain.
     gap
-        How far the value may be from the best, as a share of the larger of value and bound; 0 if proven.
+        Possible distance of the value from the optimum, as a share of the larger of value and bound; 0 if
+        proven.
     seconds
         Time taken.
     """
@@ -45,13 +45,13 @@ class Decoded:
     seconds: float
 
     @classmethod
-    def of(cls, order: IntArray, value: float, bound: float, *, proven: bool, started: float) -> Self:
-        """Give the order with the gap between its value and the bound.
+    def from_order(cls, order: IntArray, value: float, bound: float, *, proven: bool, started: float) -> Self:
+        """Build the result from an order, with the gap between its value and the bound.
 
         Parameters
         ----------
         order, value, bound, proven
-            As the attributes.
+            As in the attributes.
         started
             `time.perf_counter()` at the start.
         """
@@ -62,21 +62,15 @@ class Decoded:
 
     @property
     def positions(self) -> IntArray:
-        """The place of each item, 1 the best."""
+        """Position of each item, 1 the best."""
         places = np.empty(len(self.order), dtype=np.int64)
         places[self.order] = np.arange(1, len(self.order) + 1)
         return places
 
 
-def check_number(name: str, value: Any, *, least: int, whole: bool) -> None:
-    """Refuse what is no number, or too small a one."""
-    kind = Integral if whole else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:  # type: ignore[operator]
-        raise ParameterError(name, value, f"a {'whole ' if whole else ''}number >= {least}")
-
-
 def check_square(u: ArrayLike, name: str = "u") -> FloatArray:
-    """Give a square matrix of finite numbers, whose differences and sums are finite too."""
+    """Check for a square matrix of finite numbers, whose differences and sums are finite too."""
+    refuse_unlike_axes(u, name)
     read = check_features(u, name)
     matrix = np.asarray(read.toarray() if hasattr(read, "toarray") else read, dtype=np.float64)
     n = len(matrix)

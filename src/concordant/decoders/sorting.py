@@ -1,4 +1,4 @@
-"""Sorting by score: the decoder of every surrogate with one score per item."""
+"""Sorting by score: the decoder of all surrogates with one score per item."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import time
 
 import numpy as np
 
-from concordant.decoders.decoded import Decoded, check_number
-from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError
-from concordant.supervision.columns import (
+from concordant._base.validate import (
     check_column,
     check_lengths,
     check_nonnegative,
     check_scores,
+    check_whole,
     refuse,
+    refuse_misaligned,
 )
-from concordant.supervision.queries import Queries
+from concordant.data.queries import Queries
+from concordant.decoders.decoded import Decoded
+from concordant.exceptions import EmptyDataError, NonFiniteError, ParameterError
 from concordant.types import ArrayLike, FloatArray, IntArray
-
-__all__ = ["positions", "sort", "top"]
 
 
 def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
-    """Give the place of each row in its query, 1 the best; rows of equal score keep their order.
+    """Return the position of each row in its query, 1 the best; rows of equal score keep their order.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
     >>> positions([0.2, 0.9, 0.2, 0.5], qid=["a", "a", "a", "b"]).tolist()
     [2, 1, 3, 1]
     """
-    column = check_column(scores, "scores")
-    values = check_scores(column, len(column))
-    queries = Queries.of(qid, len(values), "scores")
+    refuse_misaligned(scores=scores, qid=qid)
+    values = check_scores(scores)
+    queries = Queries.for_rows(qid, len(values), "scores")
     order = np.lexsort((-queries.gather(values), queries.codes))
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(1, len(order) + 1) - np.repeat(queries.offsets[:-1], queries.sizes)
@@ -46,16 +46,16 @@ def positions(scores: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
 
 
 def sort(u: ArrayLike, discounts: ArrayLike) -> Decoded:
-    """Give the order of largest sum of u * discount of its place: sorted, equal items in their given order.
+    """Sort items by u, the order with the largest sum of u times the discount of the position.
 
-    It decodes every metric that adds up gains by place: DCG, NDCG, ERU.
+    Equal items keep their order. It decodes every metric that sums gains by position: DCG, NDCG, ERU.
 
     Parameters
     ----------
     u
         One finite number per item, such as the expected standardized label.
     discounts
-        One number >= 0 per place, never rising.
+        One number >= 0 per position, never increasing.
 
     Examples
     --------
@@ -63,26 +63,26 @@ def sort(u: ArrayLike, discounts: ArrayLike) -> Decoded:
     Decoded(order=array([1, 0, 2]), value=2.375, proven=True, bound=2.375, gap=0.0, seconds=...)
     """
     started = time.perf_counter()
-    values, rates = check_finite(u), check_nonnegative(discounts, "discounts", "place")
+    values, rates = _check_finite(u), check_nonnegative(discounts, "discounts", "place")
     check_lengths("u", len(values), discounts=rates)
     if (np.diff(rates) > 0).any():
         raise ParameterError("discounts", discounts, "never rising: the first place counts most")
     order = np.argsort(-values, kind="stable")
-    return sorted_by(values[order] * rates, order, started)
+    return _sorted_by(values[order] * rates, order, started)
 
 
 def top(u: ArrayLike, q: int) -> Decoded:
-    """Give an order whose first q items have the largest mean of u: it decodes precision@q.
+    """Return an order whose first q items have the largest mean of u: it decodes precision@q.
 
-    The q items come sorted, of equal ones the earlier first; the others follow as they were given, since no
-    order of theirs matters. Selection takes linear time, sorting is of q items only.
+    The q items are sorted, equal ones in their original order; the others follow in their original order,
+    since their order does not matter. Selection takes linear time; only q items are sorted.
 
     Parameters
     ----------
     u
         One finite number per item, such as its probability of being relevant.
     q
-        How many places count, at most the number of items.
+        Number of positions that count, at most the number of items.
 
     Examples
     --------
@@ -90,31 +90,31 @@ def top(u: ArrayLike, q: int) -> Decoded:
     Decoded(order=array([1, 2, 0, 3]), value=0.65, proven=True, bound=0.65, gap=0.0, seconds=...)
     """
     started = time.perf_counter()
-    values = check_finite(u)
-    check_number("q", q, least=1, whole=True)
+    values = _check_finite(u)
+    check_whole("q", q, 1)
     if q > len(values):
         raise ParameterError("q", q, f"at most the number of items, {len(values)}")
     least = np.partition(values, len(values) - q)[len(values) - q]
     above, level = np.flatnonzero(values > least), np.flatnonzero(values == least)
-    chosen = np.concatenate((above, level[: q - len(above)]))
-    chosen = chosen[np.lexsort((chosen, -values[chosen]))]
+    top_items = np.concatenate((above, level[: q - len(above)]))
+    top_items = top_items[np.lexsort((top_items, -values[top_items]))]
     others = np.ones(len(values), dtype=bool)
-    others[chosen] = False
-    order = np.concatenate((chosen, np.flatnonzero(others)))
-    return sorted_by(values[chosen] / q, order, started)
+    others[top_items] = False
+    order = np.concatenate((top_items, np.flatnonzero(others)))
+    return _sorted_by(values[top_items] / q, order, started)
 
 
-def sorted_by(terms: FloatArray, order: IntArray, started: float) -> Decoded:
-    """Give an order that is optimal as it is, worth the sum of these terms."""
+def _sorted_by(terms: FloatArray, order: IntArray, started: float) -> Decoded:
+    """Build the result of an optimal order, whose value is the sum of these terms."""
     with np.errstate(over="ignore"):
         value = float(terms.sum())
     if not np.isfinite(value):
         raise NonFiniteError("the value", value, "the best order", 1, "the sum overflows: rescale u.")
-    return Decoded.of(order, value, value, proven=True, started=started)
+    return Decoded.from_order(order, value, value, proven=True, started=started)
 
 
-def check_finite(u: ArrayLike) -> FloatArray:
-    """Give one finite number per item, at least one."""
+def _check_finite(u: ArrayLike) -> FloatArray:
+    """Check for one finite number per item, and at least one item."""
     values = check_column(u, "u")
     if not values.size:
         raise EmptyDataError("u")

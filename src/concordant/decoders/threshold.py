@@ -1,36 +1,39 @@
-"""A threshold turns differences of scores into outcomes: which of two is better, or neither."""
+"""Threshold that turns differences of scores into outcomes: which of two is better, or neither."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from concordant.supervision.columns import check_column, check_lengths, check_nonnegative, refuse
-from concordant.supervision.labels import check_outcome
+from concordant._base.validate import (
+    check_column,
+    check_lengths,
+    check_nonnegative,
+    refuse,
+    refuse_misaligned,
+)
+from concordant.data.labels import check_outcome
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["best_threshold", "outcomes"]
-
-SAME = 1e-10  # share of a size by which others may differ from it and be the same, but for rounding
+SAME = 1e-10  # relative difference up to which two sizes count as equal, because of rounding
 
 
 def outcomes(decision: FloatArray, tau: float) -> IntArray:
-    """Give the sign of each decision where its size exceeds tau, else 0.
+    """Return the sign of each decision where its size exceeds tau, else 0.
 
     >>> outcomes(np.array([-2.0, 0.5, 1.0, 3.0]), 1.0).tolist()
     [-1, 0, 0, 1]
     """
-    predicted: IntArray = (np.sign(decision) * (np.abs(decision) > tau)).astype(np.int64)
-    return predicted
+    return (np.sign(decision) * (np.abs(decision) > tau)).astype(np.int64)
 
 
 def best_threshold(decision: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
-    """Give the threshold of least error on these pairs: every place where the error changes is tried.
+    """Find the threshold of least error on these pairs, among all intervals on which the error is constant.
 
     Between two neighbouring sizes of decisions the error is constant; of all such intervals of least error
-    (neighbouring ones joined) the middle of the widest is taken, the lower one of equals. 0 where there is no
-    tie: nothing speaks for predicting one. The largest size of all where predicting only ties is best.
-    Sizes that differ by a share of 1e-10 are one: many pairs sit right at a hinge's corner, up to rounding,
-    and which of them comes first would else decide.
+    (adjacent ones merged) the middle of the widest is used, the lowest of equally wide ones. 0 if there is no
+    tie: there is no reason to predict one. The largest size of all if predicting only ties is best. Sizes
+    within a relative 1e-10 count as equal: many pairs are exactly at a hinge's corner, up to rounding, and
+    their order would otherwise decide.
 
     Parameters
     ----------
@@ -46,9 +49,10 @@ def best_threshold(decision: ArrayLike, y: ArrayLike, sample_weight: ArrayLike =
     >>> best_threshold([-2.0, 0.2, 0.4, 1.0], [-1, 0, 0, 1])
     0.7
     """
+    refuse_misaligned(decision=decision, y=y, sample_weight=sample_weight)
     values, outcome = check_column(decision, "decision"), check_outcome(y, "y")
-    given = np.ones(len(values)) if sample_weight is None else sample_weight
-    weight = check_nonnegative(given, "sample_weight", "pair")
+    raw_weight = np.ones(len(values)) if sample_weight is None else sample_weight
+    weight = check_nonnegative(raw_weight, "sample_weight", "pair")
     check_lengths("decision", len(values), y=outcome, sample_weight=weight)
     if (bad := ~np.isfinite(values)).any():
         refuse(bad, values, "decision", "every pair needs a finite decision.")
@@ -64,13 +68,13 @@ def best_threshold(decision: ArrayLike, y: ArrayLike, sample_weight: ArrayLike =
 
 
 def error_steps(decision: FloatArray, y: IntArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give where intervals of thresholds begin (0, then every size), and the weight of errors in each."""
+    """Starts of the intervals of thresholds (0, then every size), and the weight of errors in each."""
     size = np.abs(decision)
-    edges, place = np.unique(np.append(size, 0.0), return_inverse=True)
+    edges, edge_number = np.unique(np.append(size, 0.0), return_inverse=True)
     apart = np.append(np.diff(edges) > SAME * edges[1:], True)  # from the next one
-    edges, place = edges[apart], (np.cumsum(apart) - apart)[place]
+    edges, edge_number = edges[apart], (np.cumsum(apart) - apart)[edge_number]
     below = np.where(y != 0, weight, 0.0)  # paid at thresholds from the pair's size on
     above = np.where(np.sign(decision) != y, weight, 0.0)  # paid at lower ones
-    steps = np.bincount(place[:-1], weights=below - above, minlength=len(edges))
+    steps = np.bincount(edge_number[:-1], weights=below - above, minlength=len(edges))
     errors: FloatArray = above.sum() + np.cumsum(steps)
     return edges, errors

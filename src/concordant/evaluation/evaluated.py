@@ -1,4 +1,4 @@
-"""evaluate: what a ranker is worth by any metrics, on data in memory, on disk, or on a cluster."""
+"""evaluate: the quality of a ranker by any metrics, on data in memory, on disk, or on a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from concordant._base.validate import refuse_misaligned
+from concordant.data.labels import RankingData
+from concordant.data.queries import Queries
 from concordant.exceptions import (
     ConcordantError,
     FeaturesError,
@@ -20,23 +23,19 @@ from concordant.exceptions import (
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.partitioned.linear import refuse_joint
-from concordant.rankers.partitioned.source import Source, source_of
-from concordant.rankers.progress import passing
+from concordant.rankers.fit_progress import show_pass
+from concordant.rankers.parts.linear_parts import refuse_joint
+from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source
 from concordant.rankers.training import query_weights
-from concordant.supervision.data import RankingData
-from concordant.supervision.queries import Queries
-from concordant.supervision.scans.scan import Part, PartRows, Scan, locating
+from concordant.scale.scan.scan import Part, PartRows, Scan, locating
 from concordant.types import ArrayLike, FloatArray
 
-__all__ = ["Evaluation", "evaluate"]
-
-Scores = Callable[[Any, Queries], FloatArray]
+Scores = Callable[[Any, Queries], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Mapping[str, MetricValue]):
-    """Means of metrics, by their names; and the values they are means of.
+    """Means of metrics by name, and the per-query values that they are means of.
 
     Attributes
     ----------
@@ -54,8 +53,8 @@ class Evaluation(Mapping[str, MetricValue]):
 
     def __getitem__(self, name: str) -> MetricValue:
         try:
-            known = name if name in self.means else str(read_metric(name))
-            return self.means[known]
+            canonical_name = name if name in self.means else str(read_metric(name))
+            return self.means[canonical_name]
         except (KeyError, ConcordantError) as error:
             raise NotMeasuredError(name, self.means) from error
 
@@ -80,19 +79,19 @@ def evaluate(
     client: Any = None,
     verbose: int = 0,
 ) -> Evaluation:
-    """Give the mean of metrics over queries, each query ranked by a model.
+    """Compute the mean of metrics over queries, each query ranked by a model.
 
-    Of a scan one part is in memory at a time, and each is read once, whatever the number of metrics. Means
-    are taken over the values of all queries, in the order of their ids: parts and workers change nothing.
+    One part of a scan is in memory at a time, and each is read once, whatever the number of metrics. Means
+    are taken over the values of all queries, in the order of their ids: parts and workers do not change them.
 
     Parameters
     ----------
     model
-        A fitted ranker, anything with `predict`, or a function of features that gives one score per row.
+        A fitted ranker, any object with `predict`, or a function of features that returns one score per row.
     X, y, qid, query_weight
         As for `LinearRanker.fit`: arrays or frames, a `Scan`, or Dask collections; or a `RankingData`.
     metrics
-        Metrics or their names. Of data in parts, tied scores under the rule "random" are drawn part by part.
+        Metrics or their names. For data in parts, ties under the rule "random" are broken part by part.
     client
         A `distributed.Client`, whose workers read and rank the parts.
     verbose
@@ -102,109 +101,110 @@ def evaluate(
     --------
     >>> from concordant import LinearRanker, synthetic
     >>> toy = synthetic.grades(n_queries=50, n_items=8, seed=0)
-    >>> found = evaluate(lambda X: X[:, 0], toy.X, toy.y, qid=toy.qid, metrics=["ndcg@5", "ap"])
-    >>> list(found), found["ap"].n_queries, found.per_query["ndcg@5"].shape
+    >>> result = evaluate(lambda X: X[:, 0], toy.X, toy.y, qid=toy.qid, metrics=["ndcg@5", "ap"])
+    >>> list(result), result["ap"].n_queries, result.per_query["ndcg@5"].shape
     (['ndcg@5', 'ap'], 50, (50,))
     """
-    chosen = chosen_metrics(metrics)
+    unique_metrics = _read_metrics(metrics)
     if (data := RankingData.like(X)) is not None:
         if y is not None or qid is not None:
             raise ParameterError("y", "given", "left out: X has labels and query ids of its own")
         X, y, qid = data.X, data.y, data.qid
-    if isinstance(X, Scan) and any(metric.convention.ties == "id_descending" for metric in chosen):
+    if isinstance(X, Scan) and any(metric.convention.ties == "id_descending" for metric in unique_metrics):
         X = X.with_docid()
-    source = source_of(X, y, qid, None, query_weight, client)
+    source = as_parts_source(X, y, qid, None, query_weight, client)
     if source is not None:
-        return of_parts(model, source, chosen, verbose)
-    queries = Queries.of(qid, height(X), "X")
-    scores = scoring(model)(X, queries)
+        return _evaluate_parts(model, source, unique_metrics, verbose)
+    refuse_misaligned(X=X, y=y, qid=qid, query_weight=query_weight)
+    queries = Queries.for_rows(qid, count_rows(X), "X")
+    scores = _scoring_function(model)(X, queries)
+    refuse_misaligned(X=X, scores=scores)
     weights = None if query_weight is None else query_weights(query_weight, queries)
-    given = {"qid": queries, "docid": None if data is None else data.docid}
-    found = [metric.per_query(y, scores, **given) for metric in chosen]
-    return summed_up(chosen, np.array(found), queries.ids, weights)
+    query_args = {"qid": queries, "docid": None if data is None else data.docid}
+    values = [metric.per_query(y, scores, **query_args) for metric in unique_metrics]
+    return _average(unique_metrics, np.array(values), queries.ids, weights)
 
 
-def height(X: ArrayLike) -> int:
-    """Give the rows of features in memory; what has none is refused."""
+def count_rows(X: ArrayLike) -> int:
+    """Return the number of rows of features in memory; raise for other types."""
     if not np.shape(X):
         hint = "give an array or a frame, a RankingData, or cc.scan_parquet(path)"
         raise FeaturesError("X", f"it is a {type(X).__name__}; {hint}")
     return int(np.shape(X)[0])
 
 
-def chosen_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """Give the metrics, each once; those of pairs have no queries."""
-    given = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else [metrics]
-    found = list(dict.fromkeys(read_metric(one) for one in given))
-    if not found:
+def _read_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
+    """Read the metrics, each once; raise for metrics of pairs, which have no queries."""
+    specs = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else [metrics]
+    unique_metrics = list(dict.fromkeys(read_metric(spec) for spec in specs))
+    if not unique_metrics:
         raise ParameterError("metrics", metrics, "at least one")
-    for one in found:
-        if isinstance(one, ComparisonMetric):
-            wanted = "of rankings; evaluation.evaluate_outcomes judges pairs"
-            raise ParameterError("metrics", str(one), wanted)
-    return found
+    for metric in unique_metrics:
+        if isinstance(metric, ComparisonMetric):
+            requirement = "of rankings; evaluation.evaluate_outcomes judges pairs"
+            raise ParameterError("metrics", str(metric), requirement)
+    return unique_metrics
 
 
-def of_parts(model: Any, source: Source, metrics: list[Metric], verbose: int) -> Evaluation:
-    """Rank and judge part by part."""
+def _evaluate_parts(model: Any, source: PartsSource, metrics: list[Metric], verbose: int) -> Evaluation:
     for metric in metrics:
         refuse_joint(metric)
     if source.feature_names is not None:
-        model = nameless(model, source.feature_names)
+        model = _without_names(model, source.feature_names)
     index = source.index
-    parts = source.parts(as_read, [None] * (len(index.edges) - 1))
-    with passing("evaluating", verbose, parts):
-        found = np.concatenate(parts.each(judged, parts.shared(model), metrics), axis=1)
+    parts = source.parts(_keep_rows, [None] * (len(index.edges) - 1))
+    with show_pass("evaluating", verbose, parts):
+        values = np.concatenate(parts.each(_evaluate_part, parts.share(model), metrics), axis=1)
     weights = None if index.weights is None else index.weights[index.order]
-    return summed_up(metrics, found[:, index.order], index.ids[index.order], weights)
+    return _average(metrics, values[:, index.order], index.ids[index.order], weights)
 
 
-def as_read(part: Part, rows: PartRows, own: None) -> tuple[Part, PartRows]:
-    """Keep a part as it is."""
-    del own
+def _keep_rows(part: Part, rows: PartRows, spec: None) -> tuple[Part, PartRows]:
+    del spec
     return part, rows
 
 
-def judged(held: tuple[Part, PartRows], model: Any, metrics: list[Metric]) -> FloatArray:
+def _evaluate_part(prepared: tuple[Part, PartRows], model: Any, metrics: list[Metric]) -> FloatArray:
     """Values of each metric on each query of a part."""
-    part, rows = held
-    scores = scoring(model)(rows.X, rows.queries)
+    part, rows = prepared
+    scores = _scoring_function(model)(rows.X, rows.queries)
     with locating(part, rows):
-        given = {"qid": rows.queries, "docid": rows.docid}
-        return np.array([metric.per_query(rows.y, scores, **given) for metric in metrics])
+        query_args = {"qid": rows.queries, "docid": rows.docid}
+        return np.array([metric.per_query(rows.y, scores, **query_args) for metric in metrics])
 
 
-def scoring(model: Any) -> Scores:
-    """Give what ranks rows: scores, or of pair rankers places."""
+def _scoring_function(model: Any) -> Scores:
+    """Return the function that ranks rows by scores; for pair rankers, by places."""
     if hasattr(model, "scores_to_rank"):
         return lambda X, queries: np.asarray(model.scores_to_rank(X, queries), dtype=np.float64)
     if hasattr(model, "predict"):
-        return lambda X, _: np.asarray(model.predict(X))
+        return lambda X, _: model.predict(X)
     if callable(model):
-        return lambda X, _: np.asarray(model(X))
+        return lambda X, _: model(X)
     raise ParameterError("model", model, "a fitted ranker, or a function of features that gives scores")
 
 
-def nameless(model: Any, names: tuple[str, ...]) -> Any:
-    """Give a model that takes these columns by their number; others than it was fitted to are refused."""
-    known = getattr(model, "feature_names_in_", None)
+def _without_names(model: Any, names: tuple[str, ...]) -> Any:
+    """Return a model that takes columns by number; raise unless they are the columns of its fit."""
+    fitted_names = getattr(model, "feature_names_in_", None)
     n_features = getattr(model, "n_features_in_", len(names))
-    if known is None and n_features != len(names):
+    if fitted_names is None and n_features != len(names):
         raise ShapeError("X", (len(names),), f"{n_features} features, as the model was fitted with")
-    if known is not None and tuple(map(str, known)) != names:
+    if fitted_names is not None and tuple(map(str, fitted_names)) != names:
         hint = "name the features in the order of the model: features=[*model.feature_names_in_]."
         raise LabelError("the columns are not the features that the model was fitted to", hint)
-    if "feature_names_in_" not in getattr(model, "__dict__", {}):  # a pipeline has those of its first step
+    if "feature_names_in_" not in getattr(model, "__dict__", {}):  # a pipeline takes them from its first step
         return model
-    plain = copy.copy(model)
-    del plain.feature_names_in_
-    return plain
+    copied = copy.copy(model)
+    del copied.feature_names_in_
+    return copied
 
 
-def summed_up(
+def _average(
     metrics: list[Metric], values: FloatArray, ids: np.ndarray, weights: FloatArray | None
 ) -> Evaluation:
-    """Take the means."""
     names = [str(metric) for metric in metrics]
-    means = [metric.average(own, weights) for metric, own in zip(metrics, values, strict=True)]
+    means = [
+        metric.average(metric_values, weights) for metric, metric_values in zip(metrics, values, strict=True)
+    ]
     return Evaluation(dict(zip(names, means, strict=True)), dict(zip(names, values, strict=True)), ids)

@@ -1,14 +1,13 @@
-"""What a ranking is worth: metrics as values, each with its convention."""
+"""Ranking metrics as values, each with its convention."""
 
 from concordant.metrics.additive import DCG, ERU, NDCG, Precision
 from concordant.metrics.cascade import AP, ERR, RR
 from concordant.metrics.comparison import ROC, ComparisonAUC, ComparisonError, comparison_roc
-from concordant.metrics.conditions import CONDITIONS
 from concordant.metrics.convention import PRESETS, Convention, convention
 from concordant.metrics.explain import Explanation, explain
-from concordant.metrics.metric import Metric, MetricValue
-from concordant.metrics.orders import ZeroOne
-from concordant.metrics.pairwise import AUC, PD, WPD
+from concordant.metrics.metric import CONDITIONS, Metric, MetricValue
+from concordant.metrics.order_metric import ZeroOne
+from concordant.metrics.pair_metrics import AUC, PD, WPD
 from concordant.metrics.parse import ALIASES, METRICS, metric
 from concordant.metrics.standardization import standardize
 

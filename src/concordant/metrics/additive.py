@@ -7,81 +7,84 @@ from typing import ClassVar
 
 import numpy as np
 
-from concordant._segments import segment_sum
+from concordant._base.segments import segment_sum
+from concordant._base.validate import check_lengths, check_nonnegative, check_number
+from concordant.data.labels import Grades
+from concordant.data.queries import Queries
 from concordant.exceptions import ParameterError
-from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.gains import ABOVE, BINARY, EXP2, LINEAR, gains
+from concordant.metrics.convention import ABOVE, BINARY, EXP2, LINEAR, gains
 from concordant.metrics.graded import (
     HIGHEST_EXP2,
     HIGHEST_GAIN,
     GradedMetric,
-    Measured,
-    Rows,
-    divided,
+    KernelRows,
+    KernelValues,
+    cutoff,
+    divide_by_query,
     refuse_grades_above,
+    run_metric,
 )
-from concordant.metrics.metric import check_number
-from concordant.supervision.columns import check_lengths, check_nonnegative
-from concordant.supervision.labels import Grades
-from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
-
-__all__ = ["DCG", "ERU", "NDCG", "Additive", "Precision"]
 
 
 @dataclass(frozen=True, repr=False)
 class Additive(GradedMetric):
-    """Sum over the first k places of gain(grade) times discount(place); a subclass says which."""
+    """Sum over the first k places of gain(grade) times discount(place), which subclasses define."""
 
     def gain(self) -> tuple[int, float]:
-        """Kind of gain and its parameter."""
+        """Return the kind of gain and its parameter."""
         return (EXP2 if self.convention.gain == "exp2" else LINEAR), 0.0
 
     def discounts(self, places: int) -> FloatArray:
-        """Discount of the first places: 1/log2(1 + place), MSLR's 1, 1, 1/log2(place), or a user's."""
+        """Discounts of the first places: 1/log2(1 + place), MSLR's 1, 1, 1/log2(place), or a user's."""
         rule, numbers = self.convention.discount, np.arange(1, places + 1)
         if callable(rule):
-            return check_discounts(rule(numbers), places)
+            return _check_discounts(rule(numbers), places)
         discounts: FloatArray = 1.0 / np.log2(np.maximum(numbers + (rule == "log2"), 2))
         return discounts
 
     def usable(self, labels: Grades) -> Grades:
-        """Apply a user's gain; refuse grades whose 2^grade overflows."""
+        """Apply a user's gain function; raise for grades whose 2^grade overflows."""
         return usable_gains(self, labels)
 
-    def sums(self, rows: Rows) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Value of each query, its best value (normalised metrics) or highest gain (others), and ties."""
-        from concordant.metrics.kernels.additive import additive_chunk
+    def sums(self, rows: KernelRows) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Value per query, its best value (normalised metrics) or highest gain, and whether ties matter."""
+        from concordant.metrics.value_kernels import additive_chunk
 
         k = cutoff(self.k, rows.offsets)
         discounts = self.discounts(k)
         cumulated = np.r_[0.0, discounts.cumsum()]
         return run_metric(additive_chunk, rows, k, *self.gain(), discounts, cumulated, self.normalised)
 
-    def measure(self, rows: Rows) -> Measured:
-        """Sums as they are; undefined where no item has a gain."""
+    def measure(self, rows: KernelRows) -> KernelValues:
+        """Return the sums, undefined for queries in which no item has a gain."""
         values, highest, tied = self.sums(rows)
-        return Measured(values, highest > 0, tied)
+        return KernelValues(values, highest > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
-        """The gains themselves: the metric is linear in them."""
+        """Return the gains: the metric is linear in them."""
         return gains(*self.gain(), queries.gather(self.usable(labels).values))
 
+    def itemwise_targets(self, space: str) -> bool:
+        """Return True: the gain of an item depends on its label alone."""
+        del space
+        return True
+
     def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
-        """Linear in the places; 0 beyond the cutoff."""
+        """Return the loss of each order, linear in the places; 0 beyond the cutoff."""
         queries = Queries.from_sizes(sizes)
         discounts, k = np.zeros(cutoff(None, queries.offsets)), cutoff(self.k, queries.offsets)
         discounts[:k] = self.discounts(k)
         return OrderLoss("additive", self.unit_gains(self.read_labels(y), queries), discounts)
 
     def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
-        """Gain by sorted row, such that the metric is the sum of gain times discount."""
+        """Gain by sorted row, scaled such that the metric is the sum of gain times discount."""
         return self.standardize(labels, queries)
 
 
-def check_discounts(given: ArrayLike, places: int) -> FloatArray:
-    """One discount >= 0 per place, none above the one before: else the best list is not the sorted one."""
-    discounts = check_nonnegative(given, "discount", "place")
+def _check_discounts(user_discounts: ArrayLike, places: int) -> FloatArray:
+    """Check that discounts are >= 0 and never rise: else the best list is not the sorted list."""
+    discounts = check_nonnegative(user_discounts, "discount", "place")
     check_lengths("the list of places", places, discount=discounts)
     if (np.diff(discounts) > 0).any():
         raise ParameterError("discount", discounts[:5].tolist(), "not rising with the place")
@@ -89,15 +92,15 @@ def check_discounts(given: ArrayLike, places: int) -> FloatArray:
 
 
 def usable_gains(metric: GradedMetric, labels: Grades) -> Grades:
-    """Apply a user's gain function; refuse grades whose gains overflow when they are added up."""
+    """Apply a user's gain function; raise for grades whose gains overflow when they are added up."""
     if metric.convention.gain == "exp2":
         hint = "grades are small whole numbers; for raw counts use gain='linear'."
         refuse_grades_above(labels, HIGHEST_EXP2, "makes 2^grade overflow", hint)
         return labels
     if callable(metric.convention.gain):
-        given = Grades.passing(metric.convention.gain(labels.values))
-        check_lengths("y", len(labels), gain=given)
-        labels = given
+        user_gains = Grades.passing(metric.convention.gain(labels.values))
+        check_lengths("y", len(labels), gain=user_gains)
+        labels = user_gains
     refuse_grades_above(labels, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
     return labels
 
@@ -136,14 +139,14 @@ class NDCG(DCG):
     name: ClassVar[str] = "ndcg"
     normalised: ClassVar[bool] = True
 
-    def measure(self, rows: Rows) -> Measured:
+    def measure(self, rows: KernelRows) -> KernelValues:
         """DCG over its best value; undefined where that is 0."""
         sums, best, tied = self.sums(rows)
         defined = best > 0
         values = np.divide(sums, best, out=np.zeros_like(sums), where=defined)
         if self.convention.short_list == "zero" and self.k is not None:
             values[np.diff(rows.offsets) < self.k] = 0.0
-        return Measured(values, defined, tied)
+        return KernelValues(values, defined, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Gain over the best DCG of the query; 0 where that is 0."""
@@ -151,17 +154,21 @@ class NDCG(DCG):
         # Plain numpy, unlike the kernels: torch losses ask for targets where numba is absent.
         ideal = values[np.lexsort((-values, queries.codes))]
         best = segment_sum(ideal * self.place_discounts(queries), queries.offsets)
-        return divided(values, best, queries)
+        return divide_by_query(values, best, queries)
+
+    def itemwise_targets(self, space: str) -> bool:
+        """Return True if the best DCG is the same for all labels with a gain: at place 1, of two grades."""
+        return self.k == 1 and space == "binary" and not callable(self.convention.gain)
 
     def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
-        """Gain over the best DCG; nothing where the convention gives short lists 0 whatever their order."""
+        """Gain over the best DCG; 0 for short lists if the convention gives them 0 whatever their order."""
         values = self.standardize(labels, queries)
         if self.convention.short_list == "zero" and self.k is not None:
             values[np.repeat(queries.sizes < self.k, queries.sizes)] = 0.0
         return values
 
     def place_discounts(self, queries: Queries) -> FloatArray:
-        """Discount of each sorted row, read as a place in its query; 0 beyond the cutoff."""
+        """Discount of each sorted row, taken as a place in its query; 0 beyond the cutoff."""
         places = np.arange(queries.n_rows) - np.repeat(queries.offsets[:-1], queries.sizes)
         k = cutoff(self.k, queries.offsets)
         return np.where(places < k, self.discounts(k)[np.minimum(places, k - 1)], 0.0)
@@ -185,31 +192,31 @@ class Precision(Additive):
             raise ParameterError("k", None, "given for precision: write p@5")
 
     def gain(self) -> tuple[int, float]:
-        """1 for a relevant item."""
+        """Return the gain: 1 for a relevant item."""
         return BINARY, self.convention.relevant_from
 
     def usable(self, labels: Grades) -> Grades:
-        """Any grade: it counts as relevant or not."""
+        """Return the labels unchanged: any grade is either relevant or not."""
         return labels
 
     def discounts(self, places: int) -> FloatArray:
-        """Every place counts the same."""
+        """Return 1 for every place."""
         return np.ones(places)
 
-    def measure(self, rows: Rows) -> Measured:
-        """Relevant items found, over k or over min(k, n)."""
-        found, defined, tied = super().measure(rows)
-        return Measured(found / self.places(np.diff(rows.offsets)), defined, tied)
+    def measure(self, rows: KernelRows) -> KernelValues:
+        """Number of relevant items in the first k places, over k or over min(k, n)."""
+        n_relevant, defined, tied = super().measure(rows)
+        return KernelValues(n_relevant / self.places(np.diff(rows.offsets)), defined, tied)
 
     def places(self, sizes: IntArray) -> FloatArray:
-        """Give what lists of these sizes divide by."""
-        most = float(self.k or 1)
+        """Return the divisors for lists of these sizes."""
+        largest = float(self.k or 1)
         short = self.convention.precision_denominator == "min"
-        return np.clip(sizes, 1.0, most) if short else np.full(len(sizes), most)
+        return np.clip(sizes, 1.0, largest) if short else np.full(len(sizes), largest)
 
     def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
-        """Relevance over what the list divides by."""
-        return divided(self.standardize(labels, queries), self.places(queries.sizes), queries)
+        """Relevance over the divisor of the list."""
+        return divide_by_query(self.standardize(labels, queries), self.places(queries.sizes), queries)
 
 
 @dataclass(frozen=True, repr=False)
@@ -240,19 +247,17 @@ class ERU(Additive):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "v", check_number("v", self.v))
-        object.__setattr__(self, "w", check_number("w", self.w))
-        if not self.w > 1:
-            raise ParameterError("w", self.w, "a half-life > 1")
+        object.__setattr__(self, "w", check_number("w", self.w, above=1.0))
 
     def gain(self) -> tuple[int, float]:
-        """How far the grade lies above the neutral one."""
+        """Return the gain: the distance of the grade above the neutral grade."""
         return ABOVE, float(self.v)
 
     def usable(self, labels: Grades) -> Grades:
-        """Refuse grades that overflow when they are added up."""
+        """Raise for grades that overflow when they are added up."""
         refuse_grades_above(labels, HIGHEST_GAIN, "overflows when added up", "rescale the grades.")
         return labels
 
     def discounts(self, places: int) -> FloatArray:
-        """Halves every w - 1 places."""
+        """Discounts that halve every w - 1 places."""
         return np.exp2(-np.arange(places) / (self.w - 1.0))

@@ -8,23 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from concordant._segments import segment_sum
-from concordant.metrics.conditions import Family, Standardization
-from concordant.metrics.driver import cutoff, run_metric
-from concordant.metrics.gains import BINARY, EXP2, LINEAR, gains
+from concordant._base.segments import segment_sum
+from concordant.data.labels import Grades
+from concordant.data.queries import Queries
+from concordant.metrics.convention import BINARY, EXP2, LINEAR, gains
 from concordant.metrics.graded import (
     HIGHEST_EXP2,
     GradedMetric,
-    Measured,
-    Rows,
-    divided,
+    KernelRows,
+    KernelValues,
+    cutoff,
+    divide_by_query,
     refuse_grades_above,
+    run_metric,
 )
-from concordant.supervision.labels import Grades
-from concordant.supervision.queries import Queries
+from concordant.metrics.metric import Family, Standardization
 from concordant.types import ArrayLike, FloatArray, IntArray, OrderLoss
-
-__all__ = ["AP", "ERR", "RR"]
 
 REFUTED = "the labels (1,1,0,0) and (0,0,1,1) refute every one (as in Buffoni et al. 2011, Theorem 3)"
 
@@ -33,7 +32,7 @@ REFUTED = "the labels (1,1,0,0) and (0,0,1,1) refute every one (as in Buffoni et
 class AP(GradedMetric):
     """Average precision: mean over the relevant items of (relevant items at or above it)/place.
 
-    An item below place k, or not in the ranking, contributes 0. What AP@k divides by is the convention's.
+    An item below place k, or not in the ranking, contributes 0. The convention sets the divisor of AP@k.
 
     References
     ----------
@@ -50,32 +49,37 @@ class AP(GradedMetric):
 
     @property
     def empty_rule(self) -> str | float:
-        """AP's own rule where the tool has one."""
+        """The convention's rule for AP on queries without a relevant item; else its general rule."""
         return self.convention.empty if self.convention.empty_ap is None else self.convention.empty_ap
 
-    def measure(self, rows: Rows) -> Measured:
+    def measure(self, rows: KernelRows) -> KernelValues:
         """Precision sum over the convention's denominator."""
-        from concordant.metrics.kernels.precision import average_precision_chunk
+        from concordant.metrics.value_kernels import average_precision_chunk
 
         rule = self.convention.ap_denominator
         k = cutoff(None if rule == "uncut" else self.k, rows.offsets)
         parameters = (float(self.convention.relevant_from), rule == "found")
         sums, relevant, tied = run_metric(average_precision_chunk, rows, k, *parameters)
         divisors = {"min": np.minimum(relevant, k), "found": np.ones(1)}.get(rule, relevant)
-        return Measured(sums / np.maximum(divisors, 1.0), relevant > 0, tied)
+        return KernelValues(sums / np.maximum(divisors, 1.0), relevant > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
-        """The shares where only the first place counts: AP is linear in them; none exists otherwise."""
+        """Return the shares for AP@1, which is linear in them; else no standardization exists."""
         if self.k == 1 and self.convention.ap_denominator != "uncut":
             return self.shares(labels, queries)
         instead = 'use the exact pair surrogate, which scores pairs of items: PairRanker("ap").'
         raise self.unstandardized(labels, REFUTED, instead)
 
+    def itemwise_targets(self, space: str) -> bool:
+        """Return True where AP is p@1."""
+        del space
+        return self.k == 1 and self.convention.ap_denominator in ("min", "found")
+
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
-        """The shares under P_reinforce, unless AP divides by what the ranking itself finds."""
+        """Return the shares under P_reinforce, unless AP divides by what the ranking itself finds."""
         del labels, f
-        found = self.convention.ap_denominator == "found" and self.k is not None
-        return {} if found else {"P_reinforce": self.shares}
+        divides_by_found = self.convention.ap_denominator == "found" and self.k is not None
+        return {} if divides_by_found else {"P_reinforce": self.shares}
 
     def shares(self, labels: Grades, queries: Queries) -> FloatArray:
         """Relevance over what AP divides by, which is y_i / sum(y) without a cutoff; 0 where that is 0."""
@@ -83,7 +87,13 @@ class AP(GradedMetric):
         divisors = segment_sum(relevant, queries.offsets)
         if self.k is not None and self.convention.ap_denominator in ("min", "found"):
             divisors = np.minimum(divisors, self.k)
-        return divided(relevant, divisors, queries)
+        return divide_by_query(relevant, divisors, queries)
+
+    @property
+    def share_divisor(self) -> str:
+        """Divisor of the shares, in words of relevance y in {0, 1}."""
+        capped = self.k is not None and self.convention.ap_denominator in ("min", "found")
+        return f"min(sum(y), {self.k})" if capped else "sum(y)"
 
     def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
         """1 - AP of the whole list; for AP@k no fast search is known."""
@@ -93,34 +103,39 @@ class AP(GradedMetric):
         return OrderLoss("precision", relevant, np.empty(0))
 
     def stand_in(self, labels: Grades, queries: Queries) -> FloatArray:
-        """The shares."""
+        """Return the shares."""
         return self.shares(labels, queries)
 
 
 @dataclass(frozen=True, repr=False)
 class Cascade(GradedMetric):
-    """Mean of 1/place over where the user stops, within the first k places; a subclass says who stops."""
+    """Mean of 1/place over the places where the user stops, within the first k places."""
 
     def stopping(self, highest: float) -> tuple[int, float, float]:
-        """Kind of gain, its parameter, and the scale that makes it a probability; from the highest grade."""
+        """Return kind of gain, its parameter, and the scale that makes it a probability."""
         raise NotImplementedError
 
-    def measure(self, rows: Rows) -> Measured:
+    def measure(self, rows: KernelRows) -> KernelValues:
         """Cascade value; undefined where no item can stop the user."""
-        from concordant.metrics.kernels.cascade import cascade_chunk
+        from concordant.metrics.value_kernels import cascade_chunk
 
         k = cutoff(self.k, rows.offsets)
         values, highest, tied = run_metric(cascade_chunk, rows, k, *self.stopping(rows.highest))
-        return Measured(values, highest > 0, tied)
+        return KernelValues(values, highest > 0, tied)
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
-        """Who stops, where only the first place counts: the metric is linear in it; none exists otherwise."""
+        """Return stopping probabilities if only the first place counts; else no standardization exists."""
         if self.k == 1:
             return self.stand_in(labels, queries)
         raise self.unstandardized(labels, REFUTED, f"optimise ndcg or {self.name}@1, which have one.")
 
+    def itemwise_targets(self, space: str) -> bool:
+        """Return True where only the first place counts."""
+        del space
+        return self.k == 1
+
     def stand_in(self, labels: Grades, queries: Queries) -> FloatArray:
-        """The probability of stopping at each row."""
+        """Probability of stopping at each row."""
         usable = self.usable(labels)
         kind, parameter, scale = self.stopping(usable.highest)
         return gains(kind, parameter, queries.gather(usable.values)) * scale
@@ -139,7 +154,7 @@ class RR(Cascade):
     name: ClassVar[str] = "rr"
 
     def stopping(self, highest: float) -> tuple[int, float, float]:
-        """The first relevant item stops the user."""
+        """Return the rule that the first relevant item stops the user."""
         del highest
         return BINARY, float(self.convention.relevant_from), 1.0
 
@@ -165,11 +180,11 @@ class ERR(Cascade):
 
     @property
     def by_query(self) -> bool:
-        """Whether the highest grade is told, not taken from all rows."""
+        """True if the highest grade is a parameter, not taken from all rows."""
         return self.convention.max_grade != "data"
 
     def usable(self, labels: Grades) -> Grades:
-        """Refuse grades that give no probability."""
+        """Raise for grades that give no probability."""
         highest = self.convention.max_grade
         if highest == "probability":
             hint = "this convention reads grades as probabilities."
@@ -182,7 +197,7 @@ class ERR(Cascade):
         return labels
 
     def stopping(self, highest: float) -> tuple[int, float, float]:
-        """Scaled gain, or the grade itself."""
+        """Return the scaled gain, or the grade itself."""
         rule = self.convention.max_grade
         if rule == "probability":
             return LINEAR, 0.0, 1.0

@@ -11,29 +11,37 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from concordant._segments import segment_sum
-from concordant.exceptions import LabelError, ParameterError
-from concordant.metrics.metric import Metric, check_number
-from concordant.supervision.columns import check_column, check_lengths, refuse
-from concordant.supervision.labels import Comparisons, check_outcome
-from concordant.supervision.queries import Queries
+from concordant._base.segments import segment_sum
+from concordant._base.validate import (
+    check_choice,
+    check_column,
+    check_lengths,
+    check_number,
+    refuse,
+    refuse_misaligned,
+)
+from concordant.data.labels import Comparisons, check_outcome
+from concordant.data.queries import Queries
+from concordant.exceptions import LabelError
+from concordant.metrics.metric import Metric
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ROC", "ComparisonAUC", "ComparisonError", "comparison_roc"]
+INVERSIONS = ("error", "ignored")  # how a pair predicted the wrong way round counts
 
 
 def check_outcomes(y: ArrayLike) -> IntArray:
-    """One outcome in {-1, 0, 1} per pair."""
+    """Check that there is one outcome in {-1, 0, 1} per pair."""
     if isinstance(y, Comparisons):
         return y.outcome  # type: ignore[no-any-return]
     return check_outcome(y, "y")
 
 
 def check_decisions(y: ArrayLike, decision: ArrayLike, name: str = "decision") -> tuple[IntArray, FloatArray]:
-    """Outcomes, and one decision value per pair: infinite ones are allowed, NaN is not."""
+    """Check outcomes, and one decision value per pair; decisions may be infinite but not NaN."""
+    refuse_misaligned(**{"y": y, name: decision})
     outcomes, decisions = check_outcomes(y), check_column(decision, name)
     check_lengths("y", len(outcomes), **{name: decisions})
     if (bad := np.isnan(decisions)).any():
@@ -46,11 +54,11 @@ class ComparisonMetric(Metric):
     """A metric of outcomes in {-1, 0, 1} and decision values."""
 
     def read_labels(self, y: ArrayLike) -> IntArray:
-        """Outcomes, checked; or a `Comparisons`."""
+        """Check outcomes, or read them from a `Comparisons`."""
         return check_outcomes(y)
 
     def standardize(self, labels: IntArray, queries: Queries) -> FloatArray:
-        """None: targets are numbers of items, and the rows are pairs."""
+        """Raise: targets are numbers of items, and the rows are pairs."""
         del queries
         instead = "give the outcomes as Preferences between items, and name pd."
         raise self.unstandardized(labels, "its labels are outcomes of pairs, not of items", instead)
@@ -58,7 +66,7 @@ class ComparisonMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonError(ComparisonMetric):
-    """Share of pairs predicted wrong; predicted is the decision's sign where its size exceeds tau, else 0.
+    """Share of pairs predicted wrong; the prediction is the decision's sign if its size exceeds tau, else 0.
 
     Examples
     --------
@@ -71,14 +79,12 @@ class ComparisonError(ComparisonMetric):
     greater_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", check_number("tau", self.tau))
-        if self.tau < 0:
-            raise ParameterError("tau", self.tau, "a threshold >= 0")
+        object.__setattr__(self, "tau", check_number("tau", self.tau, least=0.0))
 
     def evaluate(
         self, labels: IntArray, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
     ) -> tuple[FloatArray, BoolArray]:
-        """Mean of the errors of each group of pairs."""
+        """Mean error of each group of pairs."""
         del docid
         predicted = np.sign(scores) * (np.abs(scores) > self.tau)
         errors = queries.gather((predicted != labels).astype(np.float64))
@@ -87,7 +93,7 @@ class ComparisonError(ComparisonMetric):
 
 @dataclass(frozen=True, eq=False)
 class ROC:
-    """The curve of detecting a difference, as the threshold falls from infinity to 0.
+    """ROC curve of detecting a difference, as the threshold falls from infinity to 0.
 
     Attributes
     ----------
@@ -97,7 +103,7 @@ class ROC:
         Share of labelled differences that are predicted, with their sign unless inversions are ignored.
     tau
         Threshold of each point: a difference is predicted where the decision's size is at least tau;
-        the last, horizontal piece to false-positive rate 1 has NaN.
+        the last, horizontal segment to false-positive rate 1 has NaN.
     area
         Area under the curve, by trapezoid.
     """
@@ -109,7 +115,7 @@ class ROC:
 
 
 def comparison_roc(y: ArrayLike, decision: ArrayLike, *, inversions: str = "error") -> ROC:
-    """Give the ROC curve of decision values against outcomes with ties.
+    """Compute the ROC curve of decision values against outcomes with ties.
 
     Parameters
     ----------
@@ -143,15 +149,13 @@ def comparison_roc(y: ArrayLike, decision: ArrayLike, *, inversions: str = "erro
 
 def roc_curve(outcomes: IntArray, decisions: FloatArray, inversions: str) -> ROC:
     """Count along the thresholds from high to low; |decision| = 0 is never a predicted difference."""
-    if inversions not in ("error", "ignored"):
-        raise ParameterError("inversions", inversions, "'error' or 'ignored'")
+    check_choice("inversions", inversions, INVERSIONS)
     size = np.abs(decisions)
     order = np.argsort(-size, kind="stable")
     order = order[: int((size > 0).sum())]
     falling = size[order]
-    last = np.flatnonzero(
-        np.r_[falling[1:] != falling[:-1], True][: len(falling)]
-    )  # equal sizes enter together
+    # Decisions of equal size enter together.
+    last = np.flatnonzero(np.r_[falling[1:] != falling[:-1], True][: len(falling)])
     right = (outcomes != 0) & ((np.sign(decisions) == outcomes) | (inversions == "ignored"))
     hits = np.cumsum(right[order])[last] / (outcomes != 0).sum()
     alarms = np.cumsum(outcomes[order] == 0)[last] / (outcomes == 0).sum()
@@ -176,8 +180,7 @@ class ComparisonAUC(ComparisonMetric):
     normalised: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.inversions not in ("error", "ignored"):
-            raise ParameterError("inversions", self.inversions, "'error' or 'ignored'")
+        check_choice("inversions", self.inversions, INVERSIONS)
 
     def evaluate(
         self, labels: IntArray, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None

@@ -1,4 +1,4 @@
-"""Convention: everything two tools may do differently under one metric name, as a value."""
+"""Convention: everything that two tools may define differently under the same metric name."""
 
 from __future__ import annotations
 
@@ -11,10 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from concordant._numbers import as_double
+from concordant._base.validate import as_double
 from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.types import FloatArray
 
-__all__ = ["PRESETS", "Convention", "convention"]
+# Kinds of gain: integers, since kernels read them; not in the kernels' module, whose import loads numba.
+
+LINEAR = 0  # the grade itself
+EXP2 = 1  # 2^grade - 1
+BINARY = 2  # 1 if the grade is at least the parameter, else 0
+ABOVE = 3  # distance of the grade above the parameter, or 0
+
+
+def gains(kind: int, parameter: float, grades: FloatArray) -> FloatArray:
+    """Gain of each grade, in plain numpy, since targets are also computed where numba is not installed.
+
+    >>> gains(EXP2, 0.0, np.array([0.0, 1.0, 2.0])).tolist()
+    [0.0, 1.0, 3.0]
+    """
+    if kind == BINARY:
+        return (grades >= parameter).astype(np.float64)
+    if kind == ABOVE:
+        return np.maximum(grades - parameter, 0.0)
+    return np.exp2(grades) - 1.0 if kind == EXP2 else grades.copy()  # a copy, not the labels themselves
+
 
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "gain": ("exp2", "linear"),
@@ -33,7 +53,7 @@ FUNCTIONS = ("gain", "discount")  # fields that may also be a function
 
 @dataclass(frozen=True, kw_only=True)
 class Convention:
-    """How a metric treats what its name leaves open.
+    """Definitions that the name of a metric leaves open.
 
     Parameters
     ----------
@@ -46,7 +66,7 @@ class Convention:
         Value under tied scores: `"expected"` over all orders (closed form), or the order of `"input"` rows,
         `"worst"` or `"best"` (by grade), `"id_descending"` (by docid, else by row), `"random"` (by `seed`).
     empty_ap
-        What AP gives for a query without a relevant item, where a tool treats it apart; None: as `empty`.
+        Value of AP on a query without a relevant item, if it differs from `empty`; None: as `empty`.
     empty
         Query without a relevant item: `"skip"` (and count it), `"nan"`, or the number that stands for 0/0 in
         NDCG, AP and AUC. Metrics that are defined there (DCG, P, RR, ERR, ERU: 0) keep their 0.
@@ -87,32 +107,32 @@ class Convention:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, checked(field.name, getattr(self, field.name)))
+            object.__setattr__(self, field.name, _check_field(field.name, getattr(self, field.name)))
 
     def replace(self, **changes: Any) -> Convention:
-        """Give the same convention with these fields changed."""
+        """Return the convention with these fields changed."""
         unknown = set(changes) - set(FIELDS)
         if unknown:
             raise UnknownNameError("convention field", min(unknown), FIELDS)
         return dataclasses.replace(self, **changes)
 
     def differences(self, other: Convention) -> dict[str, Any]:
-        """Fields of `other` that differ from this one, with the other's value."""
+        """Fields of `other` that differ from this convention, with the other's value."""
         mine, theirs = vars(self), vars(other)
         return {name: theirs[name] for name in FIELDS if mine[name] != theirs[name]}
 
     def __str__(self) -> str:
-        # The nearest preset and what differs from it: short, and parsed back by `convention`.
+        # The nearest preset and the fields that differ from it: short, and read back by `convention`.
         name, base = min(PRESETS.items(), key=lambda item: len(item[1].differences(self)))
         changes = base.differences(self)
-        return ",".join([name, *(f"{field}={written(value)}" for field, value in changes.items())])
+        return ",".join([name, *(f"{field}={format_field(value)}" for field, value in changes.items())])
 
     def __repr__(self) -> str:
         return f"Convention({str(self)!r})"
 
 
-def checked(field: str, value: Any) -> Any:
-    """Give the value as the field keeps it, numbers as float; refuse what the field's table does not list."""
+def _check_field(field: str, value: Any) -> Any:
+    """Check and convert the value of a field, numbers to float."""
     words = ALLOWED.get(field, ())
     if isinstance(value, str) and value in words:
         return value
@@ -127,8 +147,8 @@ def checked(field: str, value: Any) -> Any:
     raise ParameterError(field, value, " or ".join(options))
 
 
-def written(value: object) -> str:
-    """Give a field's value as text: whole numbers without .0, functions by name (not to be read back)."""
+def format_field(value: object) -> str:
+    """Format a field's value: whole numbers without .0, functions by name (not to be read back)."""
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else repr(value)
     return value if isinstance(value, str) else getattr(value, "__name__", repr(value))
@@ -191,12 +211,14 @@ def convention(spec: str | Convention) -> Convention:
         if words[0] not in PRESETS:
             raise UnknownNameError("convention", words[0], PRESETS)
         base = PRESETS[words.pop(0)]
-    pairs = (word.partition("=") for word in words)
-    return base.replace(**{name.strip(): read_value(name.strip(), text.strip()) for name, _, text in pairs})
+    pairs = [(name.strip(), text.strip()) for name, _, text in (word.partition("=") for word in words)]
+    if len(dict(pairs)) < len(pairs):
+        raise ParameterError("convention", spec, "written with each field once")
+    return base.replace(**{name: _read_value(name, text) for name, text in pairs})
 
 
-def read_value(field: str, text: str) -> str | float | int | None:
-    """Give the value a field's text stands for: a number where the field takes one, else the word."""
+def _read_value(field: str, text: str) -> str | float | int | None:
+    """Convert the text of a field: to a number if the field accepts one, else unchanged."""
     if text.lower() == "none":
         return None
     if field not in (*NUMERIC, "seed") or text in ALLOWED.get(field, ()):
@@ -204,4 +226,4 @@ def read_value(field: str, text: str) -> str | float | int | None:
     try:
         return int(text) if field == "seed" else float(text)
     except ValueError:
-        return text  # refused by Convention, which lists what is allowed
+        return text  # Convention raises, and lists the allowed values

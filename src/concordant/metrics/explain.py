@@ -1,4 +1,4 @@
-"""Why two tools disagree on one number: the metric under every preset, and the fields that move it."""
+"""Explanation of differences between tools: the metric under every preset, and the fields that change it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,38 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from concordant._base.validate import refuse_misaligned
+from concordant.data.queries import Queries
 from concordant.exceptions import GradeError
-from concordant.metrics.convention import PRESETS, Convention, written
+from concordant.metrics.convention import PRESETS, Convention, format_field
 from concordant.metrics.convention import convention as read_convention
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.parse import metric as read_metric
-from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike
 
-__all__ = ["Explanation", "Step", "explain"]
-
-UNCHANGED = 1e-12  # a field that moves the number by less does not move it
+UNCHANGED = 1e-12  # smaller changes of the value count as none
 
 
 @dataclass(frozen=True)
-class Step:
-    """One field of the convention, changed, and by how much the number moved."""
+class ConventionStep:
+    """One changed field of the convention, and the change of the value that it causes."""
 
     field: str
     value: Any
     change: float
 
     def __str__(self) -> str:
-        value = f"{self.value:g}" if isinstance(self.value, float) else written(self.value)
+        value = f"{self.value:g}" if isinstance(self.value, float) else format_field(self.value)
         return f"{self.field}={value} {self.change:+.4f}"
 
 
 @dataclass(frozen=True)
-class Row:
-    """The metric under one preset, and the way from the base convention to it, field by field."""
+class PresetValue:
+    """The metric under one preset, and the steps from the base convention to it, field by field."""
 
     preset: str
     value: MetricValue
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ConventionStep, ...] = ()
     refused: str = ""  # why the preset cannot score these labels
 
     @property
@@ -48,27 +47,27 @@ class Row:
         return self.refused or "  ".join(map(str, self.steps)) or "no difference"
 
     @property
-    def cause(self) -> Step | None:
-        """The field that moves the number most; None where nothing moves it."""
+    def cause(self) -> ConventionStep | None:
+        """The field that changes the value most; None if no field changes it."""
         return max(self.steps, key=lambda step: abs(step.change), default=None)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A table: one row per preset. Printing it shows the numbers and the fields behind them."""
+    """A table with one row per preset. Printing it shows the values and the fields that cause differences."""
 
     metric: Metric
-    rows: tuple[Row, ...]
+    rows: tuple[PresetValue, ...]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One plain dictionary per row, for JSON or a data frame."""
+        """Return one plain dictionary per row, for JSON or a data frame."""
         return [
             {
                 "preset": row.preset,
                 "value": float(row.value),
                 "n_queries": row.value.n_queries,
                 "n_skipped": row.value.n_skipped,
-                "steps": [vars(step) | {"value": written(step.value)} for step in row.steps],
+                "steps": [vars(step) | {"value": format_field(step.value)} for step in row.steps],
                 "refused": row.refused,
             }
             for row in self.rows
@@ -94,10 +93,10 @@ def explain(
     weights: ArrayLike = None,
     presets: str | Convention | Iterable[str | Convention] = tuple(PRESETS),
 ) -> Explanation:
-    """Tabulate a metric under every preset, and name the fields that move the number.
+    """Tabulate a metric under every preset, and name the fields that change its value.
 
-    From the metric's own convention the fields of the preset are adopted one by one, in the order in
-    which `Convention` lists them; each step shows how far the number moved, and the steps of a row add up to
+    Starting from the metric's convention, the fields of the preset are adopted one by one, in the order in
+    which `Convention` lists them; each step shows the change of the value, and the steps of a row add up to
     its difference from the first row.
 
     Parameters
@@ -116,37 +115,38 @@ def explain(
     trec_eval   0.3700  gain=linear +0.1154  ties=id_descending +0.0137
     """
     base = read_metric(metric)
+    refuse_misaligned(y=y, scores=scores, qid=qid, docid=docid)
     queries = None if qid is None else Queries.from_ids(qid) if not isinstance(qid, Queries) else qid
 
     def value(convention: Convention) -> MetricValue:
         return read_metric(base, convention=convention)(y, scores, qid=queries, docid=docid, weights=weights)
 
-    first = Row(str(base.convention), value(base.convention))
-    given = [presets] if isinstance(presets, (str, Convention)) else presets
-    chosen = {str(preset): read_convention(preset) for preset in given}
-    others = [name for name, preset in chosen.items() if preset != base.convention]
-    rows = [explain_preset(name, chosen[name], base.convention, first.value, value) for name in others]
+    first = PresetValue(str(base.convention), value(base.convention))
+    preset_list = [presets] if isinstance(presets, (str, Convention)) else presets
+    conventions = {str(preset): read_convention(preset) for preset in preset_list}
+    others = [name for name, preset in conventions.items() if preset != base.convention]
+    rows = [_explain_preset(name, conventions[name], base.convention, first.value, value) for name in others]
     return Explanation(base, (first, *rows))
 
 
-def explain_preset(
+def _explain_preset(
     name: str,
     preset: Convention,
     start: Convention,
     before: MetricValue,
     value: Callable[[Convention], MetricValue],
-) -> Row:
-    """Walk from one convention to a preset, a field at a time; a preset that refuses the labels says why."""
+) -> PresetValue:
+    """Change a convention to a preset field by field; note why a preset cannot score the labels."""
     now, reached, steps = start, before, []
     try:
         for field, setting in start.differences(preset).items():
             now = now.replace(**{field: setting})
             after = value(now)
             change = float(after) - float(reached)
-            # From NaN to NaN nothing moved; from or to NaN counts as a move.
+            # NaN to NaN is no change; a number to NaN, or back, is one.
             if not abs(change) <= UNCHANGED and not (math.isnan(after) and math.isnan(reached)):
-                steps.append(Step(field, setting, change))
+                steps.append(ConventionStep(field, setting, change))
             reached = after
     except GradeError as error:
-        return Row(name, MetricValue(float("nan")), refused=str(error).splitlines()[0])
-    return Row(name, reached, tuple(steps))
+        return PresetValue(name, MetricValue(float("nan")), refused=str(error).splitlines()[0])
+    return PresetValue(name, reached, tuple(steps))

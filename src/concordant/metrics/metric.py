@@ -3,29 +3,66 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from concordant._numbers import as_double
-from concordant.exceptions import LengthMismatchError, NoStandardizationError, ParameterError
-from concordant.metrics.conditions import CONDITIONS, Family, Standardization, check_assumption
-from concordant.metrics.convention import PRESETS, Convention, written
-from concordant.supervision.columns import check_ids, check_lengths, check_nonnegative, check_scores
-from concordant.supervision.queries import Queries, naming_query
+from concordant._base.validate import (
+    check_ids,
+    check_lengths,
+    check_nonnegative,
+    check_scores,
+    has_rows,
+    refuse_misaligned,
+)
+from concordant.data.queries import Queries, naming_query
+from concordant.exceptions import (
+    LabelError,
+    LengthMismatchError,
+    NoStandardizationError,
+    ParameterError,
+    UnknownNameError,
+)
+from concordant.metrics.convention import PRESETS, Convention, format_field
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Metric", "MetricValue"]
+
+# Conditions on the distribution of the labels, under which a metric has a standardization.
+
+CONDITIONS: Mapping[str, str] = {  # name -> where the standardization is proved
+    "P_reinforce": "Ramaswamy et al. 2013, Corollary 5",
+    "low_noise": "Buffoni et al. 2011, section 5.3",
+    "P_f": "Ramaswamy et al. 2013, Theorem 6",
+    "order_preserving": "Buffoni et al. 2011, section 5.4",
+}
+
+Family: TypeAlias = Callable[[IntArray, IntArray, FloatArray, int], ArrayLike]
+"""f(better, worse, weights, n_items) of one query's preferences: one number per item."""
+
+Standardization: TypeAlias = Callable[[Any, Queries], FloatArray]
+"""Labels and queries -> one target >= 0 per sorted row."""
+
+
+def check_assumption(assume: str | None, f: Family | None = None) -> None:
+    """Raise for a condition that is in no theorem, and for an f that no condition reads."""
+    if isinstance(assume, str) and assume == "P_DAG":
+        explanation = "P_DAG serves no scores of items, PairRanker(decoder='edge-deletion') uses it"
+        raise ParameterError("assume", assume, f"one of {', '.join(CONDITIONS)}: {explanation}")
+    if assume is not None and not (isinstance(assume, str) and assume in CONDITIONS):
+        raise UnknownNameError("condition", assume, CONDITIONS)
+    if f is not None and assume != "P_f":
+        raise ParameterError("f", f, "left out: only assume='P_f' reads it")
+    if f is not None and not callable(f):
+        raise ParameterError("f", f, "a function f(better, worse, weights, n_items)")
 
 
 class MetricValue(float):
-    """A float that also says over how many queries it is the mean, and how many were skipped.
+    """A float with the number of queries that it is the mean of, and the number that were skipped.
 
     >>> value = MetricValue(0.5, name="ndcg@10", n_queries=4, n_skipped=1)
     >>> value + 1, value.n_skipped
@@ -38,7 +75,7 @@ class MetricValue(float):
     n_skipped: int
 
     def __new__(cls, value: float, name: str = "", n_queries: int = 0, n_skipped: int = 0) -> Self:
-        """Attach what the mean was taken over."""
+        """Attach the numbers of queries to a mean."""
         self = super().__new__(cls, value)
         self.name, self.n_queries, self.n_skipped = name, n_queries, n_skipped
         return self
@@ -47,8 +84,8 @@ class MetricValue(float):
         return float(self), self.name, self.n_queries, self.n_skipped
 
     def __repr__(self) -> str:
-        counted = self.n_queries - self.n_skipped
-        return f"{self.name} = {float(self):.6g} over {counted} of {self.n_queries} queries"
+        n_counted = self.n_queries - self.n_skipped
+        return f"{self.name} = {float(self):.6g} over {n_counted} of {self.n_queries} queries"
 
     def __str__(self) -> str:
         return float.__repr__(self)
@@ -56,7 +93,7 @@ class MetricValue(float):
 
 @dataclass(frozen=True, repr=False)
 class Metric:
-    """What a ranking is worth.
+    """A measure of the quality of a ranking.
 
     A metric is called with labels, scores (high is better) and query ids, in any row order::
 
@@ -66,15 +103,15 @@ class Metric:
     Parameters
     ----------
     convention
-        What the name leaves open: ties, empty queries, gains (see `Convention`).
+        Definitions that the name leaves open: ties, empty queries, gains (see `Convention`).
     """
 
     convention: Convention = field(default=PRESETS["concordant"], kw_only=True)
 
     name: ClassVar[str] = ""
     greater_is_better: ClassVar[bool] = True
-    normalised: ClassVar[bool] = False  # divides by what is best: 0/0 on an empty query
-    joint_targets: ClassVar[bool] = False  # other queries decide whether those of one are a stand-in
+    normalised: ClassVar[bool] = False  # divides by the best value: 0/0 on an empty query
+    joint_targets: ClassVar[bool] = False  # a query's targets may be a stand-in because of other queries
 
     def __call__(
         self,
@@ -92,7 +129,8 @@ class Metric:
         y
             One grade per row; or `Preferences`, `Permutations` or outcomes in {-1, 0, 1}, as it reads.
         scores
-            One score per row, high is better; -inf marks a row that is not in the ranking.
+            One score per row, high is better; -inf marks a row that is not in the ranking. Rows are matched
+            by position: pandas objects with one index in different orders are refused.
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         weights
@@ -101,103 +139,117 @@ class Metric:
         docid
             Document ids, for the tie rule `id_descending`.
         """
+        if has_rows(weights) and qid is not None:
+            _refuse_misaligned_weights(weights, qid)
         return self.average(self.per_query(y, scores, qid=qid, docid=docid), weights)
 
     def per_query(
         self, y: ArrayLike, scores: ArrayLike, *, qid: ArrayLike = None, docid: ArrayLike = None
     ) -> FloatArray:
-        """One value per query, in ascending order of the ids; NaN where the convention skips the query."""
+        """One value per query, in ascending order of the ids; NaN if the convention skips the query."""
+        refuse_misaligned(y=y, scores=scores, qid=qid, docid=docid)
         with naming_query(qid):
             labels = self.read_labels(y)
             checked = check_scores(scores, len(labels))
-            queries = Queries.of(qid, len(labels))
+            queries = Queries.for_rows(qid, len(labels))
             ids = None if docid is None else check_ids(docid, "docid")
             check_lengths("y", len(labels), docid=ids)
             values, defined = self.evaluate(labels, checked, queries, ids)
         return self.fill(values, defined)
 
     def read_labels(self, y: ArrayLike) -> Any:
-        """Give the labels in the kind this metric reads."""
+        """Convert the labels to the type that this metric reads."""
         raise NotImplementedError
 
     def evaluate(
         self, labels: Any, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
     ) -> tuple[FloatArray, BoolArray]:
-        """One value per query, and whether it is defined there."""
+        """One value per query, and whether the metric is defined there."""
         raise NotImplementedError
 
     def targets(
         self, y: ArrayLike, *, qid: ArrayLike = None, assume: str | None = None, f: Family | None = None
     ) -> FloatArray:
-        """Give the standardization r(y), whose mean is an optimal score vector: `concordant.standardize`.
+        """Compute the standardization r(y), whose mean is an optimal score vector: `concordant.standardize`.
 
         One number >= 0 per row, in the caller's order; 0 on queries where the metric is undefined.
         """
         check_assumption(assume, f)
+        refuse_misaligned(y=y, qid=qid)
         with naming_query(qid):
             labels = self.read_labels(y)
-            queries = Queries.of(qid, len(labels))
+            queries = Queries.for_rows(qid, len(labels))
             return queries.scatter(self.standardize_under(assume, labels, queries, f))
 
     def standardize_under(
         self, assume: str | None, labels: Any, queries: Queries, f: Family | None = None
     ) -> FloatArray:
-        """Give r(y) by sorted row: the one for every distribution, else the one under this condition."""
+        """Compute r(y) by sorted row: for every distribution if possible, else under this condition."""
         try:
             targets = self.standardize(labels, queries)
         except NoStandardizationError as missing:
             if assume is None:
                 raise
-            known = self.conditional(labels, f)
-            if assume not in known:
+            standardizations = self.conditional(labels, f)
+            if assume not in standardizations:
                 problem = f"assume={assume!r} does not serve these labels"
                 raise NoStandardizationError(str(self), problem, missing.alternatives) from missing
-            return known[assume](labels, queries)
+            return standardizations[assume](labels, queries)
         if f is not None:
             raise ParameterError("f", f, f"left out: {self} has a standardization for every distribution")
         return targets
 
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
-        """Give r(y) by sorted row, for every distribution of y; metrics without one name the theorem."""
+        """Compute r(y) by sorted row, for every distribution of y; metrics without r raise."""
         del queries
         raise self.unstandardized(labels, "none is known", "name a metric of grades, such as ndcg.")
 
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
-        """Standardizations that need a condition of the table, the one to try first standing first."""
+        """Standardizations that need a condition of `CONDITIONS`, the preferred first."""
         del labels, f
         return {}
 
     def stand_in(self, labels: Any, queries: Queries) -> FloatArray:
-        """Give targets where no standardization exists, by sorted row; no theorem speaks for them."""
+        """Compute targets by sorted row if no standardization exists; no theorem supports them."""
         return self.standardize(labels, queries)
 
     def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
-        """Give what each order of the rows loses against the best one; rows of each query are adjacent."""
+        """Loss of each order of the rows relative to the best order; rows of each query are adjacent."""
         del y, sizes
-        known = "one whose worst order can be found: ap, auc, dcg, eru, ndcg, p@k, wpd, or pd on two grades"
-        raise ParameterError("metric", str(self), known)
+        requirement = (
+            "one whose worst order can be found: ap, auc, dcg, eru, ndcg, p@k, wpd, or pd on two grades"
+        )
+        raise ParameterError("metric", str(self), requirement)
 
     def unstandardized(self, labels: Any, theorem: str, instead: str) -> NoStandardizationError:
-        """Say why none holds for every distribution, which conditions give one, and what else to do."""
+        """Build the error that names the theorem, the conditions with a standardization, and alternatives."""
         offers = (f'assume="{name}" ({CONDITIONS[name]})' for name in self.conditional(labels))
         request = " or ".join(offers)
         hint = f"pass {request} if the labels satisfy it; else {instead}" if request else instead
         return NoStandardizationError(str(self), theorem, hint)
 
+    def itemwise_targets(self, space: str) -> bool:
+        """Return True if each item's target depends only on the item's label, on labels of this space.
+
+        The metric is then a sum of gains, and the weight of an item multiplies its gain.
+        """
+        del space
+        return False
+
     @property
     def by_query(self) -> bool:
-        """Whether what a query is worth depends on its own rows alone, not on those of others."""
+        """True if the value of a query depends on its rows alone, not on those of others."""
         return True
 
     @property
     def empty_rule(self) -> str | float:
-        """What a query without anything relevant gives."""
+        """Rule for a query without anything relevant."""
         return self.convention.empty
 
     def tie_key(
         self, rows: IntArray, docid: NDArray[Any] | None, grades: FloatArray | None = None
     ) -> FloatArray | IntArray:
-        """Give the key by which tied rows (of the caller's numbers) stand, lowest first."""
+        """Sort key of tied rows (in the caller's numbering), lowest first."""
         rule = self.convention.ties
         if rule == "random":
             return np.random.default_rng(self.convention.seed).random(len(rows))
@@ -232,12 +284,12 @@ class Metric:
 
     def arguments(self) -> dict[str, Any]:
         """Parameters that differ from their defaults, without the convention and the cutoff."""
-        own = (f for f in dataclasses.fields(self) if f.name not in ("convention", "k"))
-        return {f.name: getattr(self, f.name) for f in own if getattr(self, f.name) != f.default}
+        parameters = (f for f in dataclasses.fields(self) if f.name not in ("convention", "k"))
+        return {f.name: getattr(self, f.name) for f in parameters if getattr(self, f.name) != f.default}
 
     def __str__(self) -> str:
         # Read back by `metric`: metric(str(m)) == m.
-        values = ",".join(f"{name}={written(value)}" for name, value in self.arguments().items())
+        values = ",".join(f"{name}={format_field(value)}" for name, value in self.arguments().items())
         cutoff = getattr(self, "k", None)
         base = self.name + (f"({values})" if values else "") + (f"@{cutoff}" if cutoff else "")
         return base if self.convention == PRESETS["concordant"] else f"{base}[{self.convention}]"
@@ -246,15 +298,17 @@ class Metric:
         return f"metric({str(self)!r})"
 
 
-def check_number(name: str, value: object) -> float:
-    """Give a parameter of a metric as a plain float; refuse what is no finite number."""
-    if math.isfinite(number := as_double(value)):
-        return number
-    raise ParameterError(name, value, "a finite number")
+def _refuse_misaligned_weights(weights: Any, qid: ArrayLike) -> None:
+    """Raise for pandas weights indexed by query ids that are not in ascending order."""
+    ids = (qid if isinstance(qid, Queries) else Queries.from_ids(qid)).ids
+    index = weights.index
+    if len(index) == len(ids) and set(index) == set(ids.tolist()) and (index != ids).any():
+        hint = "weights are read by position: pass weights.sort_index(), or .to_numpy()."
+        raise LabelError("weights have the query ids as index, but not in ascending order", hint)
 
 
 def check_weights(weights: ArrayLike, n_queries: int) -> FloatArray:
-    """One weight >= 0 per query, not all 0."""
+    """Check one weight >= 0 per query, not all 0."""
     values = check_nonnegative(weights, "weights", "query")
     if len(values) != n_queries:
         raise LengthMismatchError("weights", len(values), n_queries, "the data, counted in queries,")

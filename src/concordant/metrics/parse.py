@@ -14,10 +14,8 @@ from concordant.metrics.comparison import ComparisonAUC, ComparisonError
 from concordant.metrics.convention import Convention, convention
 from concordant.metrics.graded import GradedMetric
 from concordant.metrics.metric import Metric
-from concordant.metrics.orders import ZeroOne
-from concordant.metrics.pairwise import AUC, PD, WPD
-
-__all__ = ["ALIASES", "METRICS", "metric"]
+from concordant.metrics.order_metric import ZeroOne
+from concordant.metrics.pair_metrics import AUC, PD, WPD
 
 METRICS: Mapping[str, type[Metric]] = {
     kind.name: kind
@@ -51,7 +49,7 @@ def metric(spec: str | Metric, *, convention: str | Convention | None = None) ->
     ----------
     spec
         A name of the table (dcg ndcg err ap p rr eru pd wpd auc zero_one comparison_error comparison_auc;
-        aliases map, mrr, precision, wta), with a cutoff where one makes sense; or a `Metric`, given back.
+        aliases map, mrr, precision, wta), with a cutoff where it applies; a `Metric` is returned unchanged.
     convention
         A preset such as `"lightgbm"`, changed fields (`"trec_eval,gain=exp2"`), or a `Convention`.
 
@@ -68,29 +66,28 @@ def metric(spec: str | Metric, *, convention: str | Convention | None = None) ->
         return (
             spec if convention is None else dataclasses.replace(spec, convention=read_convention(convention))
         )
-    found = FORM.fullmatch(spec.strip().lower()) if isinstance(spec, str) else None
-    if found is None:
+    match = FORM.fullmatch(spec.strip().lower()) if isinstance(spec, str) else None
+    if match is None:
         raise ParameterError("metric", spec, "written name(parameter=value)@k[convention], e.g. 'ndcg@10'")
-    name, places = found["name"], found["k"]
+    name, places = match["name"], match["k"]
     name, _, fixed = ALIASES.get(name, name).partition("@")
     if name not in METRICS:
         raise UnknownNameError("metric", name, [*METRICS, *ALIASES])
-    given = arguments(METRICS[name], found["arguments"] or "")
+    parameters = _read_arguments(METRICS[name], match["arguments"] or "")
     if fixed and places is not None:
-        raise ParameterError("metric", spec, f"without a cutoff: {found['name']} is {name}@{fixed}")
+        raise ParameterError("metric", spec, f"without a cutoff: {match['name']} is {name}@{fixed}")
     if fixed or places is not None:
-        given["k"] = read_cutoff(name, spec, fixed or places)
-    if convention is not None and found["convention"]:
+        parameters["k"] = _read_cutoff(name, spec, fixed or places)
+    if convention is not None and match["convention"]:
         raise ParameterError("convention", str(convention), f"left out, since {spec!r} names one")
-    style = convention if convention is not None else found["convention"] or "concordant"
-    return METRICS[name](convention=read_convention(style), **given)
+    style = convention if convention is not None else match["convention"] or "concordant"
+    return METRICS[name](convention=read_convention(style), **parameters)
 
 
 read_convention = convention  # `metric` has a parameter of that name
 
 
-def read_cutoff(name: str, spec: object, text: str) -> int:
-    """Give k as a whole number, for metrics that have one."""
+def _read_cutoff(name: str, spec: object, text: str) -> int:
     if not issubclass(METRICS[name], GradedMetric):
         raise ParameterError("metric", spec, f"without a cutoff: {name} reads the whole list")
     digits = text.strip()
@@ -99,20 +96,23 @@ def read_cutoff(name: str, spec: object, text: str) -> int:
     return int(text)
 
 
-def arguments(kind: type[Metric], text: str) -> dict[str, Any]:
-    """Read `v=1,w=5` by the metric's own parameters."""
-    known = {f.name: f.default for f in dataclasses.fields(kind) if f.name not in ("k", "convention")}
-    given: dict[str, Any] = {}
+def _read_arguments(metric_class: type[Metric], text: str) -> dict[str, Any]:
+    """Read `v=1,w=5` into the parameters of the metric."""
+    defaults = {
+        f.name: f.default for f in dataclasses.fields(metric_class) if f.name not in ("k", "convention")
+    }
+    parameters: dict[str, Any] = {}
     for pair in filter(None, (piece.strip() for piece in text.split(","))):
         name, _, value = (piece.strip() for piece in pair.partition("="))
-        if name not in known:
-            raise UnknownNameError(f"parameter of {kind.name}", name, known)
-        given[name] = value if isinstance(known[name], str) else read_number(name, value)
-    return given
+        if name not in defaults:
+            raise UnknownNameError(f"parameter of {metric_class.name}", name, defaults)
+        if name in parameters:
+            raise ParameterError(name, value, f"given once in {metric_class.name}({text})")
+        parameters[name] = value if isinstance(defaults[name], str) else _read_number(name, value)
+    return parameters
 
 
-def read_number(name: str, text: str) -> float:
-    """Give a parameter as a number."""
+def _read_number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:

@@ -1,18 +1,15 @@
-"""Standardization: the targets that a loss is given instead of the labels."""
+"""Standardization: training targets computed from the labels."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
 
+from concordant.data.queries import Queries
 from concordant.exceptions import NoStandardizationError
-from concordant.metrics.conditions import Family, check_assumption
-from concordant.metrics.metric import Metric
+from concordant.metrics.metric import Family, Metric, check_assumption
 from concordant.metrics.parse import metric as read_metric
-from concordant.supervision.queries import Queries
 from concordant.types import ArrayLike, FloatArray
-
-__all__ = ["EVERY", "NOTHING", "standardize", "usable_targets"]
 
 EVERY = "every distribution"
 NOTHING = "nothing"
@@ -26,7 +23,7 @@ def standardize(
     assume: str | None = None,
     f: Family | None = None,
 ) -> FloatArray:
-    """Give the standardization r(y) of a metric: labels whose mean is an optimal score vector.
+    """Compute the standardization r(y) of a metric: labels whose mean is an optimal score vector.
 
     A loss that preserves order, trained on r(y), is consistent with the metric. Most metrics have an r for
     every distribution of the labels; some have one only under a condition, which is yours to assume;
@@ -53,15 +50,15 @@ def standardize(
           an order with i before j is more probable than with the two exchanged, or neither is possible.
           r is n + 1 - position.
     f
-        Of `"P_f"`: `f(better, worse, weights, n_items)` gives one number per item of a query. Its items are
-        numbered from 0 in the order of their rows; each pair stands there once, with a weight > 0. Numbers
+        For `"P_f"`: `f(better, worse, weights, n_items)` returns one number per item of a query. Its items
+        are numbered from 0 in the order of their rows; each pair occurs once, with a weight > 0. Numbers
         below 0 raise those of the whole query by a constant. Default: the net weights sum_k (a_ik - a_ki).
 
     Returns
     -------
     array
         One number >= 0 per row, in the caller's order; 0 on queries where the metric is undefined, such as
-        those without a relevant item or a preference (f is not asked there).
+        those without a relevant item or a preference (f is not called there).
 
     References
     ----------
@@ -102,9 +99,9 @@ def usable_targets(
     *,
     every: bool = True,
 ) -> tuple[FloatArray, str]:
-    """Give targets >= 0 by sorted row to train on, and what the consistency of training on them rests on.
+    """Compute targets >= 0 by sorted row to train on, and the assumption that makes the training consistent.
 
-    That is `"every distribution"`, the name of a condition (the one assumed, else the metric's first), or
+    It is `"every distribution"`, the name of a condition (the assumed one, else the metric's first), or
     `"nothing"`: the metric has no standardization, and the targets are a stand-in.
 
     Parameters
@@ -112,20 +109,19 @@ def usable_targets(
     metric, assume, f
         As for `standardize`.
     labels
-        What `metric.read_labels(y)` gives.
+        The result of `metric.read_labels(y)`.
     queries
         The queries of the rows.
     every
-        False where labels in other parts of the data leave none for every distribution, whatever these do.
+        False if labels in other parts of the data rule out a standardization for every distribution.
 
     Examples
     --------
     >>> queries = Queries.from_sizes([3])
-    >>> chosen = read_metric("ap")
-    >>> usable_targets(chosen, chosen.read_labels([1, 0, 1]), queries)
+    >>> ap, err = read_metric("ap"), read_metric("err")
+    >>> usable_targets(ap, ap.read_labels([1, 0, 1]), queries)
     (array([0.5, 0. , 0.5]), 'P_reinforce')
-    >>> chosen = read_metric("err")
-    >>> usable_targets(chosen, chosen.read_labels([4, 0, 1]), queries)
+    >>> usable_targets(err, err.read_labels([4, 0, 1]), queries)
     (array([0.9375, 0.    , 0.0625]), 'nothing')
     """
     check_assumption(assume, f)

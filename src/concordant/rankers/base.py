@@ -1,7 +1,8 @@
-"""What rankers share: the checks of their data, and what the linear ones do with their scores."""
+"""Base classes of rankers: checks of their data, scoring, and linear models."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,48 +11,52 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from concordant._base.validate import feature_labels, refuse_misaligned
+from concordant.data.check import (
+    check_features,
+    column_labels,
+    naming_features,
+    plain_features,
+    refuse_non_finite,
+    refuse_parts,
+)
+from concordant.data.queries import Queries, naming_query
 from concordant.decoders.sorting import positions
-from concordant.exceptions import LabelError, ParameterError, ShapeError
+from concordant.exceptions import ConcordantError, LabelError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.certificate import FittedCertificate, Optimality
-from concordant.rankers.partitioned.linear import PartedProblem
-from concordant.rankers.risk import risk_bound
+from concordant.rankers.device_losses import on_host
+from concordant.rankers.fitted_certificate import FittedCertificate, Optimality
+from concordant.rankers.folds import FitRows
+from concordant.rankers.parts.linear_parts import PartitionedProblem
 from concordant.rankers.training import Problem, query_weights
-from concordant.scorers import LinearScorer
 from concordant.solvers import Solution
-from concordant.supervision.check import naming_features, plain_features, refuse_parts
-from concordant.supervision.queries import Queries, naming_query
+from concordant.solvers.linear_scores import LinearScorer
+from concordant.theory.bounds.empirical import EmpiricalBound, bound_of_fit
+from concordant.theory.bounds.hinges import UNBOUNDED, has_hinge_facts
+from concordant.theory.bounds.smooth import bound_of_loss, why_unbounded
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = [
-    "FAR",
-    "LinearModel",
-    "PairExplanation",
-    "Ranker",
-    "mean_score",
-    "places",
-    "unchanged_by_errors",
-    "warn_of_shortfall",
-]
-
-FAR = 1e-3  # a share of the objective that is worth a warning where no step lowers it
+# Of scikit-learn's `validate_data`: that features are finite is checked by us, which names row and column.
+ARRAY_RULES: Any = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": False}
+FAR = 1e-3  # warn if no step lowers the objective, and its excess is above this share of it
 
 
 @dataclass(frozen=True, eq=False)
 class PairExplanation:
-    """Why one item scores above another: each feature's share of the difference, largest first.
+    """Why an item scores above another: each feature's share of the difference, largest first.
 
     Attributes
     ----------
     features
-        Names, or numbers as text where the ranker was fitted without names.
+        Names; if the ranker was fitted without names, columns of X from 0 and features of LETOR text from 1,
+        as in "column 0 (LETOR 1)". Reports use the same names.
     contributions
         coef * (a - b) of each feature; they add up to `difference`.
     difference
-        Score of a less score of b.
+        Score of a minus score of b.
     """
 
     features: list[str]
@@ -69,12 +74,12 @@ class PairExplanation:
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
-    """What every ranker asks of its data, and how it is scored; a subclass ranks."""
+    """Base class of all rankers: checks of the data, and `score`; subclasses rank."""
 
     metric: Any
     fit_scale: bool
 
-    # qid and the weights go wherever fit and score are called, unless a caller says otherwise.
+    # qid and the weights are routed to fit and score, unless a caller requests otherwise.
     __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
 
@@ -86,30 +91,35 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
-        """Features as float32 or float64, dense or compressed rows."""
+        """Return features as float32 or float64, dense or compressed rows."""
         with naming_features():
-            return validate_data(
-                self,
-                plain_features(X),
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-            )
+            features = validate_data(self, plain_features(X), reset=reset, accept_sparse="csr", **ARRAY_RULES)
+        refuse_non_finite(features, "X", column_labels(self))
+        return features
 
-    def refuse_no_labels(self, y: ArrayLike, X: ArrayLike = None) -> None:
-        """Raise, in scikit-learn's words, where there are none; a scan, which has its own, where it is X."""
+    def _checked_rows(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        qid: ArrayLike,
+        sample_weight: ArrayLike,
+        query_weight: ArrayLike,
+        *,
+        reset: bool = True,
+    ) -> FitRows:
+        """Check all arguments of `fit`; the queries may be in any order."""
+        self._check_columns(X, y, qid=qid, sample_weight=sample_weight, query_weight=query_weight)
+        features = self.checked_features(X, reset=reset)
+        return FitRows.from_columns(features, *map(on_host, (y, qid, sample_weight, query_weight)))
+
+    def _check_columns(self, X: ArrayLike, y: ArrayLike, **others: ArrayLike) -> None:
+        """Raise if there are no labels, in scikit-learn's words, or if frames are ordered differently."""
         if y is None:
             refuse_parts(X, "X")
             name = type(self).__name__
             problem = f"This {name} estimator requires y to be passed, but the target y is None"
             raise LabelError(problem, "give one label per row of X.")
-
-    def check_flags(self, *names: str) -> None:
-        """Refuse what is neither True nor False: a text would count as True."""
-        for name in names:
-            if not isinstance(value := getattr(self, name), (bool, np.bool_)):
-                raise ParameterError(name, value, "True or False")
+        refuse_misaligned(X=X, y=y, **others)
 
     def score(
         self,
@@ -120,51 +130,55 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
     ) -> float:
-        """Mean of the metric over queries; losses come negated, so that higher is better.
+        """Mean of the metric over queries; losses are negated, so that higher is better.
 
         Parameters
         ----------
         X, y, qid, query_weight
-            As for `fit`, but in memory: `concordant.evaluate` judges on scans and collections, too.
+            As for `fit`, but in memory: `concordant.evaluate` reads scans and collections, too.
         sample_weight
-            Not used: a metric counts queries. It stands here because scikit-learn's `Pipeline.score` asks its
-            last step for it, given or not.
+            Not used: a metric averages over queries. It is a parameter because scikit-learn's
+            `Pipeline.score` always passes it to its last step.
         """
         del sample_weight
-        self.refuse_no_labels(y, X)
-        return mean_score(self.scored(), y, self.scores_to_rank(X, qid), qid, query_weight)
+        self._check_columns(X, y, qid=qid, query_weight=query_weight)
+        return mean_score(self._score_metric(), y, self.scores_to_rank(X, qid), qid, query_weight)
 
-    def scored(self) -> Metric:
-        """What `score` is the mean of."""
+    def _score_metric(self) -> Metric:
         return read_metric(self.metric)
 
     def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
-        """One score per row, such that sorting each query by them gives the ranking."""
+        """Return a score per row, such that sorting each query by score gives the ranking."""
         raise NotImplementedError
 
 
 class LinearModel(Ranker):
-    """Scores X @ coef_, and what follows from them."""
+    """Linear model: scores X @ coef_, ranks, and explanations of pairs."""
 
     solver: str
+    device: Any
     coef_: FloatArray
 
-    def adopt(
-        self, solution: Solution, problem: Problem | PartedProblem, alpha: float, *, fixed: bool
-    ) -> Self:
-        """Take the solution over; say where it falls short. Called by `fit`, whose caller is warned.
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.device is None
+        return tags
 
-        `fixed`: the penalty was, before the data were seen.
+    def adopt(
+        self, solution: Solution, problem: Problem | PartitionedProblem, alpha: float, *, fixed: bool
+    ) -> Self:
+        """Store the solution, and warn if it falls short. Called by `fit`, so that the stack level is right.
+
+        `fixed`: True if the penalty was fixed before the data were read, and labels have no weights.
         """
         self.surrogate_, self.basis_ = problem.surrogate, problem.claim.condition
         self.n_queries_, self.n_informative_ = problem.sample.n_queries, problem.n_informative
         self.solution_, self.n_iter_ = solution, solution.n_iter
         self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
-        # Weights of labels change what the loss is at scores 0, by which the penalty bounds the weights.
-        promised = fixed and alpha > 0.0 and not self.fit_scale and not problem.sample.weighted
-        bound = risk_bound(problem, self.coef_, alpha if promised else None)
+        promised = fixed and alpha > 0.0 and not self.fit_scale
+        bound = _risk_bound(problem, self.coef_, alpha if promised else None)
         certified = problem.surrogate.smooth or self.solver == "bundle"
-        optimality = Optimality.of(solution, alpha, certified=certified)
+        optimality = Optimality.from_solution(solution, alpha, certified=certified)
         self.certificate_ = FittedCertificate(problem.claim, problem.sample, optimality, *bound)
         if problem.n_informative and solution.converged and not solution.w.any():
             near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
@@ -174,36 +188,38 @@ class LinearModel(Ranker):
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Give the score of each row; high is better. Equal rows have equal scores."""
+        """Compute the score of each row; higher is better. Equal rows have equal scores."""
         check_is_fitted(self, "coef_")
         return LinearScorer(self.checked_features(X, reset=False)).all_scores(self.coef_)
 
     def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
-        """The scores, whatever the queries."""
+        """Return the scores, whatever the queries."""
         del qid
         return self.predict(X)
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
-        """Give the place of each row in its query, 1 the best; equal scores keep their order."""
-        return places(self.predict(X), qid)
+        """Return the rank of each row in its query, 1 for the best; equal scores keep their order."""
+        refuse_misaligned(X=X, qid=qid)
+        return query_ranks(self.predict(X), qid)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> PairExplanation:
-        """Give each feature's contribution to the score of `a` less that of `b`.
+        """Compute each feature's contribution to the score of `a` minus the score of `b`.
 
         Parameters
         ----------
         a, b
-            Features of one item each: one number per feature, or one row of a frame or matrix.
+            Features of an item: a number per feature, or a single row of a frame or matrix.
         """
         check_is_fitted(self, "coef_")
-        left, right = (self.one_row(item, name) for item, name in ((a, "a"), (b, "b")))
+        left, right = (self.item_features(item, name) for item, name in ((a, "a"), (b, "b")))
+        refuse_misaligned(a=a, b=b)
         shares = self.coef_ * (left - right)
-        names = getattr(self, "feature_names_in_", np.arange(len(shares)).astype(str))
+        names = getattr(self, "feature_names_in_", feature_labels(len(shares)))
         order = np.argsort(-np.abs(shares), kind="stable")
-        return PairExplanation([str(name) for name in names[order]], shares[order], float(shares.sum()))
+        return PairExplanation([str(names[i]) for i in order], shares[order], float(shares.sum()))
 
-    def one_row(self, item: ArrayLike, name: str) -> FloatArray:
-        """Features of one item; where they have names, these are compared with the ones of `fit`."""
+    def item_features(self, item: ArrayLike, name: str) -> FloatArray:
+        """Read the features of an item; if they have names, compare these with the names of `fit`."""
         row = np.asarray(item) if isinstance(item, (list, tuple)) else item
         if np.ndim(row) == 1:
             if hasattr(row, "to_frame") and all(isinstance(key, str) for key in getattr(row, "index", [0])):
@@ -212,20 +228,22 @@ class LinearModel(Ranker):
                 row = (row.toarray() if hasattr(row, "toarray") else np.asarray(row))[None, :]
         if np.shape(row) != (1, len(self.coef_)):
             raise ShapeError(name, np.shape(row), f"one item, of {len(self.coef_)} features")
-        known = hasattr(row, "columns") or not hasattr(self, "feature_names_in_")
-        features = self.checked_features(row, reset=False) if known else check_array(row, accept_sparse=True)
+        if hasattr(row, "columns"):
+            features = self.checked_features(row, reset=False)
+        else:
+            features = check_features(plain_features(row, name), name, column_labels(self))
         dense = features.toarray() if hasattr(features, "toarray") else features
         return np.asarray(dense[0], dtype=np.float64)
 
 
-def places(scores: FloatArray, qid: ArrayLike) -> IntArray:
-    """Place of each row in its query; errors speak of the rows of X."""
-    return positions(scores, qid=Queries.of(qid, len(scores), "X"))
+def query_ranks(scores: FloatArray, qid: ArrayLike) -> IntArray:
+    """Return the rank of each row in its query; errors name rows of X."""
+    return positions(scores, qid=Queries.for_rows(qid, len(scores), "X"))
 
 
 @contextmanager
 def unchanged_by_errors(ranker: Any) -> Iterator[None]:
-    """Leave a ranker as it was, where something is raised."""
+    """Restore a ranker's attributes if an error is raised."""
     before = dict(vars(ranker))
     try:
         yield
@@ -246,7 +264,7 @@ def warn_of_shortfall(lacking: str, inexact: str) -> None:
 
 
 def shortfall(solution: Solution) -> str:
-    """Say how a solver stopped short; empty where it did not."""
+    """Describe how a solver stopped short; empty if it converged."""
     done = f"stopped by {solution.stopped_by} after {solution.n_iter} iterations"
     text = f"{done}: the objective may be {solution.excess:.1e} above its optimum"
     if solution.stopped_by == "max_iter":
@@ -260,12 +278,49 @@ def shortfall(solution: Solution) -> str:
 def mean_score(
     metric: Metric, y: ArrayLike, scores: FloatArray, qid: ArrayLike, query_weight: ArrayLike = None
 ) -> float:
-    """Mean of the metric over queries; losses negated, so that higher is better."""
-    from concordant.rankers.devices.losses import on_host  # which reads rankers, too
-
+    """Mean of the metric over queries; losses are negated, so that higher is better."""
     y, qid, query_weight = map(on_host, (y, qid, query_weight))
-    queries = Queries.of(qid, len(scores), "X")
+    queries = Queries.for_rows(qid, len(scores), "X")
     weights = None if query_weight is None else query_weights(query_weight, queries)
     with naming_query(qid):
         value = float(metric(y, scores, qid=queries, weights=weights))
     return value if metric.greater_is_better else -value
+
+
+# The risk bound of a fit, if one is known for the loss.
+
+IN_PARTS = "of data in parts no risk bound is computed: it reads all queries together"
+
+
+def _risk_bound(
+    problem: Problem | PartitionedProblem, coef: FloatArray, alpha: float | None
+) -> tuple[EmpiricalBound | None, str]:
+    """Compute a bound on the risk of the weights; or None and the reason.
+
+    It costs about a few gradients. Hinges bound the loss of the ranking, other losses only themselves.
+
+    Parameters
+    ----------
+    problem
+        The fitted problem.
+    coef
+        The weights, for unscaled X.
+    alpha
+        The penalty, if it bounds the length of the weights whatever the data; else None.
+    """
+    loss = problem.surrogate
+    if isinstance(problem, PartitionedProblem):
+        return None, why_unbounded(loss) if not has_hinge_facts(loss) and why_unbounded(loss) else IN_PARTS
+    hinge = has_hinge_facts(loss)
+    if not hinge and (reason := why_unbounded(loss)):
+        return None, reason
+    lost = getattr(getattr(loss, "metric", None), "name", "")  # of a listwise hinge
+    if lost in UNBOUNDED:
+        return None, f"{lost} has no largest loss; concordant.theory.bounds.empirical(largest=...) takes one"
+    try:
+        with np.errstate(all="ignore"):
+            arguments = loss, problem.labels, problem.X, problem.queries, coef
+            bound = bound_of_fit(*arguments, alpha) if hinge else bound_of_loss(*arguments)
+    except ConcordantError as error:
+        return None, str(error).splitlines()[0].rstrip(".")
+    return (bound, "") if math.isfinite(bound.value) else (None, "its terms are too large for doubles")

@@ -5,49 +5,47 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
-from concordant._numbers import as_double
+from concordant._base.validate import DOUBLE_MAX, check_flag, check_number, check_seed, check_whole
+from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import ParameterError, ShapeError
-from concordant.metrics.conditions import Family, check_assumption
-from concordant.metrics.metric import Metric
+from concordant.metrics.metric import Family, Metric, check_assumption
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel, unchanged_by_errors
-from concordant.rankers.devices.losses import device_form, on_host, torch_device, working_on
-from concordant.rankers.partitioned.linear import LinearPreparation, PartedProblem, parted_problem
-from concordant.rankers.partitioned.source import (
+from concordant.rankers.device_losses import device_form, on_host, torch_device, working_on
+from concordant.rankers.fit_progress import show_pass, show_steps
+from concordant.rankers.parts.linear_parts import LinearPreparation, PartitionedProblem, partitioned_problem
+from concordant.rankers.parts.ranker_source import (
     ON_CLUSTER,
-    Source,
-    is_on_cluster,
-    source_of,
+    PartsSource,
+    as_parts_source,
     validate_names,
 )
-from concordant.rankers.progress import passing, watched
-from concordant.rankers.recipe import chosen_surrogate, training_labels
-from concordant.rankers.told import told_metric, told_surrogate
+from concordant.rankers.recipe import (
+    choose_surrogate,
+    metric_fingerprint,
+    surrogate_fingerprint,
+    training_labels,
+)
 from concordant.rankers.training import (
     SOLVERS,
+    ObjectiveSetting,
     Problem,
-    Setting,
     check_squares,
-    compiled,
+    compile_objective,
     n_informative,
     row_weights,
-    seen,
     solver_for,
+    summarize_sample,
 )
 from concordant.solvers import Solution
-from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
-from concordant.solvers.journal import Journal
+from concordant.solvers.checkpoint import Checkpoint, Journal, check_folder, digest, parameter_text
 from concordant.solvers.solution import Callback
-from concordant.supervision.queries import Queries, naming_query
 from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray
-
-__all__ = ["SEEDED", "LinearRanker", "Recipe"]
 
 Recipe = tuple[Metric, Surrogate]
 SEEDED = "a whole number with a checkpoint: what is drawn anew cannot go on as it was"
@@ -62,19 +60,19 @@ class LinearRanker(LinearModel):
     Parameters
     ----------
     metric
-        What a ranking is worth: a metric or its name, such as "ndcg@10".
+        The metric to train for, or its name, such as "ndcg@10".
     surrogate
-        What is minimised: "auto" (what measured best for the metric), a name (squared, pairwise, softmax,
-        duchi, plackett_luce, preorder, position_hinge), or a `Surrogate` with parameters of its own.
+        The loss that is minimised: "auto" (the best one in our measurements for the metric), a name (squared,
+        pairwise, softmax, duchi, plackett_luce, preorder, position_hinge), or a `Surrogate` with parameters.
     alpha
         Penalty, > 0 (0 is allowed, and may have no finite solution).
     fit_scale
         Penalise the weights of features divided by their spread within queries; `coef_` is for X as given.
     assume
         Condition on the labels under which the metric has a standardization (see `cc.standardize`); without
-        it a metric that needs one gives a `GuaranteeWarning`.
+        it a metric that needs one causes a `GuaranteeWarning`.
     f
-        Of assume="P_f", on preferences: `f(better, worse, weights, n_items)` gives one number per item of a
+        With assume="P_f", on preferences: `f(better, worse, weights, n_items)` returns a number per item of a
         query, on which the ranker is trained (see `cc.standardize`). None: the net weights.
     solver
         "lbfgs", "newton", "sgd" (over whole queries, averaged), or "bundle", which is for losses with
@@ -83,22 +81,23 @@ class LinearRanker(LinearModel):
         Stop when the objective is, by estimate, above its optimum by at most this share of its value at
         weights 0.
     max_iter
-        Most iterations; None: 500 of "lbfgs", 100 of "newton", 1000 of "bundle", 20 epochs of "sgd".
+        Maximum number of iterations; None: 500 for "lbfgs", 100 for "newton", 1000 for "bundle", 20 epochs
+        for "sgd".
     warm_start
-        Begin where the last fit ended.
+        Start from the weights of the last fit.
     callback
-        Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true answer ends the fit.
+        Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true result ends the fit.
     checkpoint
         A folder that the fit is written to, evaluation by evaluation. Killed at any moment and called again
-        with the same data and parameters (`tol`, `max_iter`, `callback` and `verbose` may be others) it goes
-        on and gives the same weights, bit for bit. A folder of another fit is refused. None: no folder.
+        with the same data and parameters (`tol`, `max_iter`, `callback` and `verbose` may differ), it resumes
+        and gives the same weights, bit for bit. A folder of another fit raises. None: no checkpoint.
     random_state
-        Seed of "sgd".
+        Seed for "sgd".
     device
         None: compiled kernels, on the CPU. "cpu", "cuda", "cuda:0" or a `torch.device`: the same objective
         by torch there, with solver "lbfgs", for the surrogates pairwise, softmax, squared, duchi and
-        position_hinge; features are moved once, or are a tensor that is there. Of float32 features scores
-        and gradients are float32: a tol below 1e-7 may then end by "precision".
+        position_hinge; features are moved once, or are a tensor on the device. For float32 features
+        scores and gradients are float32: a tol below 1e-7 may then end by "precision".
     verbose
         1 shows a progress bar on standard error.
 
@@ -111,8 +110,8 @@ class LinearRanker(LinearModel):
     basis_
         What its consistency with the metric rests on: "every distribution", a condition, or "nothing".
     certificate_
-        What is guaranteed, under which condition, how well the problem was solved, and what bounds the risk:
-        a `FittedCertificate`; `print` it.
+        The guarantee, its condition, how well the problem was solved, and what bounds the risk: a
+        `FittedCertificate`; `print` it.
     solution_
         Where the solver stopped, and how far from optimal: value, excess, gap, converged, stopped_by.
     scale_
@@ -127,7 +126,7 @@ class LinearRanker(LinearModel):
     Notes
     -----
     Ctrl-C during `fit` keeps the best weights so far and warns. A loss that is not consistent with the metric
-    is minimised all the same: one `GuaranteeWarning` says so before the work.
+    is minimised anyway, after a `GuaranteeWarning`.
 
     References
     ----------
@@ -180,11 +179,6 @@ class LinearRanker(LinearModel):
         self.device = device
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.device is None
-        return tags
-
     def fit(
         self,
         X: ArrayLike,
@@ -201,74 +195,77 @@ class LinearRanker(LinearModel):
         ----------
         X
             Features, one row per item: numpy, pandas, polars, pyarrow, scipy sparse or a torch tensor. Not
-            copied, float32 either, where the rows of each query are adjacent and the ids ascend. Or a
-            `Scan`, which has labels, ids and weights of its own, and need not fit in memory; or a Dask array
-            or frame, y, qid and weights then being collections of the same partitions. The objective is the
-            same, and the weights are, up to rounding.
+            copied, float32 included, if the rows of each query are adjacent and the ids ascend. Or a `Scan`,
+            which contains labels, ids and weights, and need not fit in memory; or a Dask array or frame, with
+            y, qid and weights as collections of the same partitions. The objective is the same, and the
+            weights are equal up to rounding.
         y
-            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one). Grades alone of a
-            scan or of collections.
+            One grade >= 0 per row; or `Preferences` (pd, wpd) or `Permutations` (zero_one). Only grades with
+            scans and collections. Rows are matched by position: pandas objects with the same index in
+            different orders raise.
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight
-            One number >= 0 per row: how much the row's label counts. The row stays in the list as something
-            to be ranked. Softmax and pairwise multiply the label by it, so that an inverse propensity
-            corrects labels seen at some places only; squared and duchi weigh the item's term, which corrects
-            nothing.
+            One number >= 0 per row: how much the row's label counts. The row stays in the list that is
+            ranked. If it differs within queries, softmax and pairwise train a sum of gains (dcg, p@k, eru)
+            with every gain multiplied by it, so that inverse propensities correct clicks; nothing is
+            guaranteed for other metrics (ndcg, ap, auc). Squared and duchi weight the item's term, which
+            corrects nothing. See `certificate_`; a `GuaranteeWarning` says if a guarantee is lost.
         query_weight
-            One number >= 0 per row, the same for all rows of a query: how much the query counts.
+            One number >= 0 per row, the same for all rows of a query: how much the query counts. Guarantees
+            are for weights that do not depend on the labels, which is not checked.
         client
             A `distributed.Client`: workers of its cluster hold the parts of the scan, or the collections, in
             memory. None: a scan is read by this process, at each pass; collections go to the current client.
         """
         recipe = self.checked_parameters()
         with unchanged_by_errors(self):
-            given, by_columns = (X, y, qid, sample_weight, query_weight), self.solver != "sgd"
-            source = source_of(*given, client, by_columns=by_columns)
-            problem: Problem | PartedProblem = (
-                self.problem(recipe, *given) if source is None else self.parted(recipe, source)
-            )
+            columns, by_columns = (X, y, qid, sample_weight, query_weight), self.solver != "sgd"
+            source = as_parts_source(*columns, client, by_columns=by_columns)
+            problem: Problem | PartitionedProblem
+            if source is None:
+                problem = self.problem(recipe, *columns)
+            else:
+                problem = self._partitioned_problem(recipe, source)
             problem.claim.warn()
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
-                solution = self.solved(problem, self.alpha, start, journal)
-            return self.adopt(solution, problem, float(self.alpha), fixed=True)
+                solution = self.solve(problem, self.alpha, start, journal)
+            # Weights of labels change the loss at scores 0, by which the penalty bounds the weights.
+            return self.adopt(solution, problem, float(self.alpha), fixed=sample_weight is None)
 
     def checked_parameters(self) -> Recipe:
-        """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
-        for name, kind, least in (("alpha", Real, 0), ("tol", Real, 0), ("max_iter", Integral, 1)):
-            value = getattr(self, name)
-            if name == "max_iter" and value is None:
-                continue
-            if not (isinstance(value, kind) and least <= as_double(value) < np.inf):
-                whole = "whole" if kind is Integral else "finite"
-                raise ParameterError(name, value, f"a {whole} number >= {least}")
+        """Check the parameters before any work; return the metric, and the surrogate for it."""
+        check_number("alpha", self.alpha, least=0.0)
+        check_number("tol", self.tol, least=0.0)
+        if self.max_iter is not None:
+            check_whole("max_iter", self.max_iter, 1, DOUBLE_MAX, also="None")
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", self.callback, "a function of a Step, or None")
-        self.check_flags("fit_scale", "warm_start")
-        check_seed(self.random_state)
-        if checked_folder(self.checkpoint) is not None and self.random_state is None and self.solver == "sgd":
+        check_flag("fit_scale", self.fit_scale)
+        check_flag("warm_start", self.warm_start)
+        check_seed("random_state", self.random_state)
+        if check_folder(self.checkpoint) is not None and self.random_state is None and self.solver == "sgd":
             raise ParameterError("random_state", None, SEEDED)
         check_assumption(self.assume, self.f)
         metric = read_metric(self.metric)
-        surrogate = self.chosen(metric)
+        surrogate = self._choose_surrogate(metric)
         solver_for(self.solver, surrogate, self.alpha)
-        self.check_device(surrogate)
+        self._check_device(surrogate)
         return metric, surrogate
 
-    def check_device(self, surrogate: Surrogate) -> None:
-        """Refuse a device that is not there, and what has no form in torch."""
+    def _check_device(self, surrogate: Surrogate) -> None:
+        """Raise if the device is missing, or if the surrogate or solver does not run in torch."""
         if self.device is None:
             return
         torch_device(self.device)
         device_form(surrogate)
         if self.solver != "lbfgs":
-            wanted = "'lbfgs' on a device; the others read curvature, single queries or digits that only the"
-            raise ParameterError("solver", self.solver, f"{wanted} compiled kernels (device=None) give")
+            expected = "'lbfgs' on a device; the others read curvature, single queries or digits that only"
+            raise ParameterError("solver", self.solver, f"{expected} the compiled kernels (device=None) give")
 
-    def chosen(self, metric: Metric) -> Surrogate:
-        """Give the surrogate to minimise for the metric."""
-        return chosen_surrogate(self.surrogate, metric)
+    def _choose_surrogate(self, metric: Metric) -> Surrogate:
+        return choose_surrogate(self.surrogate, metric)
 
     def problem(
         self,
@@ -279,100 +276,100 @@ class LinearRanker(LinearModel):
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
     ) -> Problem:
-        """Supervision -> targets -> loss."""
+        """Build the problem: supervision -> targets -> loss."""
         metric, surrogate = recipe
-        self.refuse_no_labels(y)
+        self._check_columns(X, y, qid=qid, sample_weight=sample_weight, query_weight=query_weight)
         y, qid, sample_weight, query_weight = map(on_host, (y, qid, sample_weight, query_weight))
         features = self.checked_features(X, reset=True)
-        queries = Queries.of(qid, features.shape[0], "X")
+        queries = Queries.for_rows(qid, features.shape[0], "X")
         with naming_query(qid):
-            labels, claim = training_labels(metric, surrogate, y, queries, self.assume, self.f)
-        shares, weights = row_weights(sample_weight, query_weight, queries)
-        setting = self.setting(surrogate, labels, features, queries, shares, weights)
+            labels, guarantee = training_labels(metric, surrogate, y, queries, self.assume, self.f)
+        shares, weights, weighted = row_weights(sample_weight, query_weight, queries)
+        guarantee = guarantee.under_weights(weighted)
+        setting = self._objective_setting(surrogate, labels, features, queries, shares, weights)
         targets = labels if surrogate.reads == "targets" else None
         return Problem(
             surrogate=surrogate,
-            claim=claim,
+            claim=guarantee,
             labels=labels,
             weights=weights,
             queries=Queries.from_sizes(queries.sizes),
             X=setting.X,
             scale=setting.scale,
             objective=setting.objective,
-            sample=seen(claim, queries, targets, shares, weighted=sample_weight is not None),
+            sample=summarize_sample(guarantee, queries, targets, shares),
             n_informative=n_informative(surrogate.levels(labels, queries.offsets), queries.offsets, shares),
         )
 
-    def parted(self, recipe: Recipe, source: Source) -> PartedProblem:
-        """Do as `problem` on data in parts."""
+    def _partitioned_problem(self, recipe: Recipe, source: PartsSource) -> PartitionedProblem:
         if self.device is not None:
-            wanted = "None for scans and collections: their parts are worked on by compiled kernels"
-            raise ParameterError("device", self.device, wanted)
-        if self.solver == "sgd" and is_on_cluster(source):
+            expected = "None for scans and collections: their parts are worked on by compiled kernels"
+            raise ParameterError("device", self.device, expected)
+        if self.solver == "sgd" and source.client is not None:
             raise ParameterError("solver", "sgd", ON_CLUSTER)
         validate_names(self, source)
         preparation = LinearPreparation(*recipe, self.assume, self.f, self.checkpoint is not None)
-        told = partial(passing, "reading", self.verbose)
-        return parted_problem(preparation, source, told, fit_scale=bool(self.fit_scale))
+        show_reading = partial(show_pass, "reading", self.verbose)
+        return partitioned_problem(preparation, source, show_reading, fit_scale=bool(self.fit_scale))
 
-    def setting(self, *given: Any) -> Setting:
-        """Where the objective is evaluated: by compiled kernels, or on the device."""
+    def _objective_setting(self, *arguments: Any) -> ObjectiveSetting:
         if self.device is None:
-            with np.errstate(over="ignore", invalid="ignore"):  # of squares: told by name
-                setting = compiled(*given, fit_scale=self.fit_scale)
+            with np.errstate(over="ignore", invalid="ignore"):  # of squares: checked below, by feature
+                setting = compile_objective(*arguments, fit_scale=self.fit_scale)
             check_squares(setting.X, setting.scale)
             return setting
-        from concordant.rankers.devices.training import on_device
+        from concordant.rankers.device_training import build_device_setting
 
         device = torch_device(self.device)
         with working_on(device):
-            return on_device(*given, fit_scale=self.fit_scale, device=device)
+            return build_device_setting(*arguments, fit_scale=self.fit_scale, device=device)
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
-        """Do as `Ranker`; on a device what is fitted is read there."""
+        """Check the features as `Ranker` does; for fitting on a device, check them there."""
         if reset and self.device is not None:
-            from concordant.rankers.devices.training import device_features
+            from concordant.rankers.device_training import device_features
 
             return device_features(self, X)
         return super().checked_features(on_host(X), reset=reset)
 
-    def start(self, problem: Problem | PartedProblem) -> FloatArray:
-        """Where the work begins."""
+    def start(self, problem: Problem | PartitionedProblem) -> FloatArray:
+        """Return the first weights: 0, or those of the last fit."""
         n_features = len(problem.scale)
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(n_features)
         if len(self.coef_) != n_features:
-            wanted = f"one weight for each of the {n_features} features of X, since warm_start begins there"
-            raise ShapeError("coef_", self.coef_.shape, wanted)
+            expected = f"one weight for each of the {n_features} features of X, since warm_start begins there"
+            raise ShapeError("coef_", self.coef_.shape, expected)
         return self.coef_ * problem.scale
 
     def journal(
-        self, recipe: Recipe, problem: Problem | PartedProblem, start: FloatArray
+        self, recipe: Recipe, problem: Problem | PartitionedProblem, start: FloatArray
     ) -> AbstractContextManager[Journal | None]:
-        """Give where the work is written down, if it is to be."""
-        if (folder := checked_folder(self.checkpoint)) is None:
+        """Return the journal of the fit; without a checkpoint, a context that holds None."""
+        if (folder := check_folder(self.checkpoint)) is None:
             return nullcontext()
-        told = {"estimator": type(self).__name__, "alpha": spelled(float(self.alpha)), **self.told(recipe)}
-        begun = digest(start) if start.any() else ""
-        return Journal(Checkpoint(folder, told, problem.digest, begun))
+        fingerprint = {"estimator": type(self).__name__, "alpha": parameter_text(float(self.alpha))}
+        fingerprint |= self.fingerprint(recipe)
+        start_digest = digest(start) if start.any() else ""
+        return Journal(Checkpoint(folder, fingerprint, problem.digest, start_digest))
 
-    def told(self, recipe: Recipe) -> dict[str, str]:
-        """What the weights depend on besides data and penalty, as texts."""
-        seed = spelled(self.random_state) if self.solver == "sgd" else "None"
+    def fingerprint(self, recipe: Recipe) -> dict[str, str]:
+        """Fingerprint for checkpoints: what the weights depend on besides data and penalty, as texts."""
+        seed = parameter_text(self.random_state) if self.solver == "sgd" else "None"
         return {
-            "metric": told_metric(recipe[0]),
-            "surrogate": told_surrogate(recipe[1]),
-            "assume": spelled(self.assume),
-            "f": spelled(self.f),
-            "fit_scale": spelled(bool(self.fit_scale)),
+            "metric": metric_fingerprint(recipe[0]),
+            "surrogate": surrogate_fingerprint(recipe[1]),
+            "assume": parameter_text(self.assume),
+            "f": parameter_text(self.f),
+            "fit_scale": parameter_text(bool(self.fit_scale)),
             "solver": self.solver,
             "random_state": seed,
             "device": str(self.device),
         }
 
-    def solved(
+    def solve(
         self,
-        problem: Problem | PartedProblem,
+        problem: Problem | PartitionedProblem,
         alpha: float,
         start: FloatArray,
         journal: Journal | None = None,
@@ -385,19 +382,11 @@ class LinearRanker(LinearModel):
             options["seed"] = self.random_state
         title = f"{problem.surrogate.name}, alpha={alpha:g}"
         parts = getattr(problem, "parts", None)
-        with watched(title, self.verbose, self.callback_for(problem), parts) as callback:
+        with show_steps(title, self.verbose, self.callback_for(problem), parts) as callback:
             return solver(problem.objective(alpha), start, callback=callback, **options)
 
-    def callback_for(self, problem: Problem | PartedProblem) -> Callback | None:
-        """Give the caller's callback, told of weights in the units of X."""
+    def callback_for(self, problem: Problem | PartitionedProblem) -> Callback | None:
+        """Return the caller's callback, with weights in the units of X."""
         if self.callback is None:
             return None
         return lambda step: self.callback(replace(step, w=step.w / problem.scale))
-
-
-def check_seed(seed: Any) -> None:
-    """Refuse what numpy cannot make a generator of."""
-    try:
-        np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise ParameterError("random_state", seed, "a whole number >= 0, or None") from error

@@ -1,34 +1,97 @@
-"""LinearRankerCV: the penalty chosen by the metric itself, on held-out queries."""
+"""LinearRankerCV: the penalty is chosen by the metric itself, on held-out queries."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
-from typing import Any, Self
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from concordant._base.validate import check_column, refuse_misaligned
+from concordant.data.labels import RankingData
 from concordant.exceptions import ParameterError
-from concordant.metrics.conditions import Family
-from concordant.metrics.metric import Metric
+from concordant.metrics.metric import Family, Metric
 from concordant.rankers.base import LinearModel, mean_score, unchanged_by_errors
-from concordant.rankers.devices.losses import on_host
-from concordant.rankers.folds import Rows, row_splits
+from concordant.rankers.device_losses import on_host
+from concordant.rankers.fit_progress import show_count
+from concordant.rankers.folds import FitRows, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
-from concordant.rankers.linear_path import Path, Try, final
-from concordant.rankers.progress import counted
 from concordant.rankers.training import Problem
 from concordant.solvers import Solution
-from concordant.solvers.checkpoint import Checkpoint, checked_folder, digest, spelled
-from concordant.solvers.journal import Journal
-from concordant.supervision.columns import check_column
-from concordant.supervision.data import RankingData
-from concordant.supervision.queries import Queries
+from concordant.solvers.checkpoint import Checkpoint, Journal, check_folder, digest, parameter_text, step_key
+from concordant.solvers.linear_scores import LinearScorer
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["LinearRankerCV"]
+# Fits of a problem at one penalty after another, each scored on held-out rows; fits in the journal are not
+# repeated.
+
+
+class FitSplit(NamedTuple):
+    """A problem to fit at each penalty, and the held-out rows on which the fits are scored."""
+
+    problem: Problem
+    held_out: FitRows
+
+
+@dataclass(eq=False)
+class PenaltyPath:
+    """Scores and solutions of a split, from the largest penalty to the smallest."""
+
+    ranker: LinearRanker
+    metric: Metric  # scores the fits
+    make_split: Callable[[], FitSplit]  # called only if a fit is missing
+    journal: Journal | None  # of scores and solutions
+    name: str  # of this split in the journal
+
+    @cached_property
+    def split(self) -> FitSplit:
+        """Problem and held-out rows; built at first use."""
+        return self.make_split()
+
+    def along(self, alphas: FloatArray) -> Iterator[tuple[float, Solution]]:
+        """Solve at each penalty, each time starting from the previous solution."""
+        w: FloatArray | None = None
+        for number, alpha in enumerate(alphas):
+            value, solution = self.recall_or_fit(f"{self.name}-{number}", float(alpha), w)
+            w = solution.w
+            yield value, solution
+
+    def recall_or_fit(self, name: str, alpha: float, w: FloatArray | None) -> tuple[float, Solution]:
+        """Return score and solution from the journal, or compute them; interrupted fits are not stored."""
+        if self.journal is None:
+            return self.fit_and_score(alpha, w, None)
+        step = step_key(name, (alpha, () if w is None else w))
+        if (record := self.journal.recall(step)) is not None:
+            self.journal.forget(name)  # a kill may have left it
+            return float(record[0]), Solution.from_numbers(record[1], record[2].tolist(), record[3].tolist())
+        with self.journal.within(name) as fit_journal:
+            value, solution = self.fit_and_score(alpha, w, fit_journal)
+        if solution.stopped_by != "interrupt":
+            self.journal.append(step, (value, *solution.numbers))
+            self.journal.forget(name)
+        return value, solution
+
+    def fit_and_score(
+        self, alpha: float, w: FloatArray | None, journal: Journal | None
+    ) -> tuple[float, Solution]:
+        """Fit at the penalty, and score on the held-out rows."""
+        problem, held_out = self.split
+        start = np.zeros(len(problem.scale)) if w is None else w
+        solution = self.ranker.solve(problem, alpha, start, journal)
+        scores = LinearScorer(held_out.X).all_scores(solution.w / problem.scale)
+        return mean_score(self.metric, held_out.y, scores, held_out.qid, held_out.query_weight), solution
+
+
+def _fit_final(
+    ranker: LinearRanker, whole: Problem, alpha: float, journal: Journal | None, name: str
+) -> Solution:
+    with nullcontext() if journal is None else journal.within(name) as fit_journal:
+        return ranker.solve(whole, alpha, np.zeros(len(whole.scale)), fit_journal)
+
 
 ALPHAS = tuple(10.0**power for power in range(1, -7, -1))
 
@@ -36,43 +99,42 @@ ALPHAS = tuple(10.0**power for power in range(1, -7, -1))
 class LinearRankerCV(LinearModel):
     """`LinearRanker` with the penalty chosen by its metric, on a validation set or on folds of queries.
 
-    Penalties are tried from the largest to the smallest, each fit beginning where the last one ended.
+    Penalties are tried from the largest to the smallest; each fit starts from the previous solution.
 
     Parameters
     ----------
     metric, surrogate, fit_scale, assume, f, solver, tol, max_iter, random_state, device
-        As for `LinearRanker`.
+        As in `LinearRanker`.
     alphas
         Penalties to try.
     cv
         Number of folds of whole queries (of rows, where all rows are one query), a splitter of scikit-learn
-        (its groups are the queries), or an iterable of (train rows, test rows); not used where `fit` is given
-        a validation set.
+        (its groups are the queries), or an iterable of (train rows, test rows); not used if `fit` gets a
+        validation set.
     checkpoint
-        A folder, in which a killed search goes on, as for `LinearRanker`: it holds the result of each penalty
-        on each fold, and the evaluations of the fit that is under way. All parameters but `verbose` must be
-        the same.
+        A folder from which a killed search resumes, as in `LinearRanker`: it holds the result of each penalty
+        on each fold, and the evaluations of the current fit. All parameters but `verbose` must be the same.
     verbose
         1 shows a progress bar on standard error.
 
     Attributes
     ----------
     alpha_
-        The penalty chosen.
+        The chosen penalty.
     alphas_
         The penalties tried, largest first.
     scores_
-        Score of each penalty (row) on each fold (column); NaN where the work was interrupted before.
+        Score of each penalty (row) on each fold (column); NaN if the work was interrupted before.
     best_score_
-        Mean score of the chosen one.
+        Mean score of the chosen penalty.
     coef_, surrogate_, basis_, certificate_, solution_, scale_, n_iter_, n_queries_, n_informative_
-        As for `LinearRanker`, at the chosen penalty: fitted to all rows after folds, and to the training rows
-        where a validation set was given.
+        As in `LinearRanker`, at the chosen penalty: fitted to all rows after folds, and to the training rows
+        if a validation set was given.
 
     Notes
     -----
-    Ctrl-C ends the search: folds that are not finished are left out (of the first one, what there is counts),
-    the best penalty so far is kept, and a warning says so.
+    Ctrl-C ends the search with a warning, and the best penalty so far is used. Unfinished folds are left out;
+    of the first fold, the finished penalties count.
 
     Examples
     --------
@@ -116,11 +178,6 @@ class LinearRankerCV(LinearModel):
         self.device = device
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.device is None
-        return tags
-
     def fit(
         self,
         X: ArrayLike,
@@ -136,94 +193,94 @@ class LinearRankerCV(LinearModel):
         Parameters
         ----------
         X, y, qid, sample_weight, query_weight
-            As for `LinearRanker`.
+            As in `LinearRanker`.
         validation
-            Held-out queries, as `RankingData` or (X, y, qid): the penalty is chosen there, and the weights
-            are those fitted to X.
+            Held-out queries, as `RankingData` or (X, y, qid): the penalty is chosen on them, and the weights
+            are fitted to X.
         """
         alphas = checked_alphas(self.alphas)
         ranker = self.ranker(float(alphas[-1]))  # if the smallest is allowed, all are
         recipe = ranker.checked_parameters()
-        self.refuse_no_labels(y, X)
         with unchanged_by_errors(self):
-            features = self.checked_features(X, reset=True)
-            rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
-            whole = ranker.problem(recipe, *rows)  # refuses what is wrong before any work
+            rows = self._checked_rows(X, y, qid, sample_weight, query_weight)
+            whole = ranker.problem(recipe, *rows)  # raises for wrong input, before any work
             whole.claim.warn()
             if validation is not None:
-                held = self.validation_rows(recipe[0], validation)
-                splits, tries = [], [partial(Try, whole, held)]
+                validation_rows = self._validation_rows(recipe[0], validation)
+                splits, make_splits = [], [partial(FitSplit, whole, validation_rows)]
             else:
-                held, splits = None, row_splits(self.cv, rows)
-                tries = [partial(self.fold, ranker, recipe, rows, *split) for split in splits]
+                validation_rows, splits = None, row_splits(self.cv, rows)
+                make_splits = [partial(self._fold, ranker, recipe, rows, *split) for split in splits]
             self.alphas_, self.scores_ = alphas, np.full((len(alphas), max(len(splits), 1)), np.nan)
-            with self.journal(ranker.told(recipe), whole, rows, held, splits) as journal:
-                solutions = self.search(ranker, recipe[0], tries, journal)
-                best, self.best_score_ = best_row(self.scores_)
+            with self.journal(ranker.fingerprint(recipe), whole, rows, validation_rows, splits) as journal:
+                solutions = self.search(ranker, recipe[0], make_splits, journal)
+                best, self.best_score_ = _best_row(self.scores_)
                 self.alpha_ = float(alphas[best])
-                kept = solutions.get(best) if validation is not None else None
-                solution = kept or final(ranker, whole, self.alpha_, journal, f"all-{best}")
+                solved = solutions.get(best) if validation is not None else None
+                solution = solved or _fit_final(ranker, whole, self.alpha_, journal, f"all-{best}")
             return self.adopt(solution, whole, self.alpha_, fixed=False)
 
     def journal(
         self,
-        told: dict[str, str],
+        fingerprint: dict[str, str],
         whole: Problem,
-        rows: Rows,
-        held: Rows | None,
+        rows: FitRows,
+        validation_rows: FitRows | None,
         splits: list[tuple[IntArray, IntArray]],
     ) -> AbstractContextManager[Journal | None]:
-        """Give where the search is written down, if it is to be."""
-        if (folder := checked_folder(self.checkpoint)) is None:
+        """Return the journal of the search; without a checkpoint, a context that holds None."""
+        if (folder := check_folder(self.checkpoint)) is None:
             return nullcontext()
-        told = {"estimator": type(self).__name__, **told}
-        told |= {name: spelled(getattr(self, name)) for name in ("tol", "max_iter")}
-        told |= {"alphas": str(self.alphas_.tolist()), "folds": str(len(splits))}
-        data = [rows.query_weight, *(part for split in splits for part in split)]
-        for some in (rows, *([] if held is None else [held])):
-            queries = Queries.of(some.qid, some.X.shape[0], "X")
-            data += [whole.claim.metric.read_labels(some.y), queries.order, queries.offsets]
-        data += [] if held is None else [held.X]
-        return Journal(Checkpoint(folder, told, f"{whole.digest} {digest(*data)}"))
+        fingerprint = {"estimator": type(self).__name__, **fingerprint}
+        fingerprint |= {name: parameter_text(getattr(self, name)) for name in ("tol", "max_iter")}
+        fingerprint |= {"alphas": str(self.alphas_.tolist()), "folds": str(len(splits))}
+        data = [rows.query_weight, *(indices for split in splits for indices in split)]
+        for evaluated in (rows, *([] if validation_rows is None else [validation_rows])):
+            data += evaluated.labels_and_queries(whole.claim.metric)
+        data += [] if validation_rows is None else [validation_rows.X]
+        return Journal(Checkpoint(folder, fingerprint, f"{whole.digest} {digest(*data)}"))
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
-        """Do as `Ranker`: folds are cut here, and moved to the device one by one."""
+        """Check the features on the host: folds are cut here, and moved to the device one by one."""
         return super().checked_features(on_host(X), reset=reset)
 
-    def validation_rows(self, metric: Metric, given: Any) -> Rows:
-        """Held-out rows, checked."""
-        parts = (given.X, given.y, given.qid) if isinstance(given, RankingData) else given
+    def _validation_rows(self, metric: Metric, validation: Any) -> FitRows:
+        parts = validation
+        if isinstance(validation, RankingData):
+            parts = validation.X, validation.y, validation.qid
         if not isinstance(parts, (tuple, list)) or len(parts) != 3:
-            raise ParameterError("validation", type(given).__name__, "RankingData or (X, y, qid)")
-        held = Rows(self.checked_features(parts[0], reset=False), *parts[1:])
-        mean_score(metric, held.y, np.zeros(held.X.shape[0]), held.qid)  # refuses what is wrong
-        return held
+            raise ParameterError("validation", type(validation).__name__, "RankingData or (X, y, qid)")
+        refuse_misaligned(**{f"{name} of validation": parts[k] for k, name in enumerate(("X", "y", "qid"))})
+        rows = FitRows(self.checked_features(parts[0], reset=False), *parts[1:])
+        mean_score(metric, rows.y, np.zeros(rows.X.shape[0]), rows.qid)  # raises for wrong input
+        return rows
 
-    def fold(self, ranker: LinearRanker, recipe: Recipe, rows: Rows, train: IntArray, test: IntArray) -> Try:
-        """Give the problem of the training rows."""
-        problem, held = ranker.problem(recipe, *rows.take(train)), rows.take(test)
-        counts = held.query_weight is None or np.any(held.query_weight)
-        return Try(problem, held if counts else held._replace(query_weight=None))
+    def _fold(
+        self, ranker: LinearRanker, recipe: Recipe, rows: FitRows, train: IntArray, test: IntArray
+    ) -> FitSplit:
+        problem, held_out = ranker.problem(recipe, *rows.take(train)), rows.take(test)
+        counts = held_out.query_weight is None or np.any(held_out.query_weight)
+        return FitSplit(problem, held_out if counts else held_out._replace(query_weight=None))
 
     def search(
         self,
         ranker: LinearRanker,
         metric: Metric,
-        tries: Sequence[Callable[[], Try]],
+        make_splits: Sequence[Callable[[], FitSplit]],
         journal: Journal | None,
     ) -> dict[int, Solution]:
-        """Fill `scores_`; the last solution of each penalty."""
+        """Fill `scores_`; return the last solution of each penalty."""
         solutions: dict[int, Solution] = {}
         fold = 0
-        with counted(self.scores_.size, self.verbose) as step:
+        with show_count(self.scores_.size, self.verbose) as step:
             try:
-                for fold, make in enumerate(tries):
-                    path = Path(ranker, metric, make, journal, f"fold-{fold}")
+                for fold, make_split in enumerate(make_splits):
+                    path = PenaltyPath(ranker, metric, make_split, journal, f"fold-{fold}")
                     for number, (value, solution) in enumerate(path.along(self.alphas_)):
                         solutions[number] = solution
                         self.scores_[number, fold] = value
                         step(f"alpha={self.alphas_[number]:g}: {value:.4f}")
-                        pass_on_interrupt(solution)
+                        _pass_on_interrupt(solution)
             except KeyboardInterrupt:
                 self.scores_[:, fold] = np.nan if fold else self.scores_[:, fold]
                 if np.isnan(self.scores_).all():
@@ -233,15 +290,15 @@ class LinearRankerCV(LinearModel):
         return solutions
 
     def ranker(self, alpha: float) -> LinearRanker:
-        """Give the ranker at this penalty."""
+        """Build the ranker with this penalty."""
         shared = self.get_params(deep=False)
-        for own in ("alphas", "cv", "verbose"):
-            del shared[own]
+        for name in ("alphas", "cv", "verbose"):
+            del shared[name]
         return LinearRanker(alpha=alpha, **shared)
 
 
 def checked_alphas(alphas: Iterable[float]) -> FloatArray:
-    """Penalties, largest first, without repeats."""
+    """Return the penalties, largest first, without repeats."""
     if not isinstance(alphas, Iterable) or isinstance(alphas, str):
         raise ParameterError("alphas", alphas, "a list of finite numbers >= 0")
     values = check_column(list(alphas), "alphas")
@@ -250,14 +307,13 @@ def checked_alphas(alphas: Iterable[float]) -> FloatArray:
     return np.unique(values)[::-1]
 
 
-def pass_on_interrupt(solution: Solution) -> None:
-    """Raise what ended the solver, if that was Ctrl-C."""
+def _pass_on_interrupt(solution: Solution) -> None:
     if solution.stopped_by == "interrupt":
         raise KeyboardInterrupt
 
 
-def best_row(scores: FloatArray) -> tuple[int, float]:
-    """Give the first row whose mean, without NaN, is highest; and that mean."""
+def _best_row(scores: FloatArray) -> tuple[int, float]:
+    """Return the first row whose mean, without NaN, is highest; and that mean."""
     scored = ~np.isnan(scores)
     if not scored.any():
         text = "the metric is undefined on all held-out queries: the largest penalty is kept"

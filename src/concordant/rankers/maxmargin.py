@@ -1,18 +1,16 @@
-"""MaxMarginRanker: a linear scoring function whose mistakes need margins, the larger the nearer the top."""
+"""MaxMarginRanker: a linear scoring function with margins that are larger near the top."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from concordant._numbers import as_double
+from concordant._base.validate import as_double
 from concordant.exceptions import ParameterError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
 from concordant.rankers.linear import LinearRanker, Recipe
 from concordant.surrogates import ListwiseHinge, PositionHinge, Surrogate
-
-__all__ = ["MaxMarginRanker"]
 
 
 class MaxMarginRanker(LinearRanker):
@@ -24,32 +22,32 @@ class MaxMarginRanker(LinearRanker):
     Parameters
     ----------
     metric
-        What a ranking is worth: a metric or its name. The listwise loss is built from it; the pairwise one
-        does not read it, and `score` uses it.
+        The metric, or its name. The listwise loss is built from it, the pairwise loss is not; `score` returns
+        its mean.
     loss
         "listwise" (`ListwiseHinge`), "pairwise" (`PositionHinge`), or a `Surrogate` of grades, such as
         `Preorder("pairs", margin="hinge")`.
     alpha
         Penalty, > 0.
     mode, temperature
-        Of the listwise loss: "max" (a structural SVM), or, for lists of at most 8 items, "sum" or "softmax";
-        of two labels also "sum_interleavings" (see `ListwiseHinge`).
+        For the listwise loss: "max" (a structural SVM), or, for lists of at most 8 items, "sum" or "softmax";
+        for two labels also "sum_interleavings" (see `ListwiseHinge`).
     reduction
-        Of the pairwise loss: "pairs" (the mean over a query's pairs), "all_pairs", or "sum", as published.
+        For the pairwise loss: "pairs" (the mean over a query's pairs), "all_pairs", or "sum", as published.
     fit_scale
         Penalise the weights of features divided by their spread within queries; `coef_` is for X as given.
-        False where the penalty shall bound the length of `coef_` before data are seen, as
-        `concordant.theory.bounds.empirical` wants it.
+        Set it to False if the penalty must bound the length of `coef_` independently of the data, as
+        `concordant.theory.bounds.empirical` requires.
     tol
         Stop when the duality gap is at most this share of the objective at weights 0.
     max_iter
-        Most iterations; None: 1000.
+        Maximum number of iterations; None: 1000.
     warm_start
-        Begin where the last fit ended.
+        Start from the weights of the last fit.
     callback
-        Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true answer ends the fit.
+        Called after each iteration with a `Step` (`step.w` as `coef_` would be); a true result ends the fit.
     checkpoint
-        A folder in which a killed fit goes on, as for `LinearRanker`.
+        A folder from which a killed fit resumes, as in `LinearRanker`.
     verbose
         1 shows a progress bar on standard error.
 
@@ -63,21 +61,21 @@ class MaxMarginRanker(LinearRanker):
         What its consistency with the metric rests on: "nothing". These losses have risk bounds instead
         (`concordant.theory.bounds`); `LinearRanker` minimises losses that are consistent.
     certificate_
-        What is known of loss and metric, how well the problem was solved, and the risk bound of the fitted
-        ranker (`certificate_.bound`): a `FittedCertificate`; `print` it.
+        The guarantee, how well the problem was solved, and the risk bound of the fitted ranker
+        (`certificate_.bound`): a `FittedCertificate`; `print` it.
     solution_
         Where the solver stopped: value, gap (certified), converged, stopped_by.
     scale_, n_iter_, n_queries_, n_informative_, n_features_in_, feature_names_in_
-        As for `LinearRanker`.
+        As in `LinearRanker`.
 
     Notes
     -----
     Ctrl-C during `fit` keeps the best weights so far and warns. None of these losses is consistent with a
-    metric, and one `GuaranteeWarning` a fit says so.
+    metric; each fit causes a `GuaranteeWarning`.
 
-    The listwise loss compares all pairs of an order alike, so that a metric which reads the first few places
-    of a long list (ndcg@10 of a hundred items) asks for little margin where it matters; on noisy data
-    weights 0 may be optimal. Train on the uncut metric ("ndcg") then.
+    The listwise loss compares all pairs of an order alike, so that a metric which reads the first few ranks
+    of a long list (ndcg@10 of a hundred items) requires little margin where it matters; on noisy data
+    weights 0 may be optimal. Then train on the uncut metric ("ndcg").
 
     References
     ----------
@@ -97,14 +95,14 @@ class MaxMarginRanker(LinearRanker):
     ('refuted', 'loss by ap')
     """
 
-    # What the parent reads and this ranker leaves no choice about.
+    # Parameters of the parent that are fixed here.
     solver = "bundle"
     assume = None
     f = None
     random_state = 0
     device = None
 
-    def __init__(  # each parameter is this ranker's own: the parent's are not all its
+    def __init__(  # listed in full: some parameters of the parent are missing here
         self,
         metric: Any = "ndcg",
         loss: Any = "listwise",
@@ -136,25 +134,24 @@ class MaxMarginRanker(LinearRanker):
         self.verbose = verbose
 
     def checked_parameters(self) -> Recipe:
-        """Refuse parameters out of range, before any work; the metric, and the loss."""
+        """Check the parameters before any work; return the metric and the loss."""
         if not 0.0 < as_double(self.alpha) < math.inf:
-            wanted = "a finite number > 0: without a penalty there is no duality gap"
-            raise ParameterError("alpha", self.alpha, wanted)
+            expected = "a finite number > 0: without a penalty there is no duality gap"
+            raise ParameterError("alpha", self.alpha, expected)
         return super().checked_parameters()
 
-    def chosen(self, metric: Metric) -> Surrogate:
-        """Give the hinge loss."""
+    def _choose_surrogate(self, metric: Metric) -> Surrogate:
         if isinstance(metric, ComparisonMetric):
             raise ParameterError("metric", str(metric), "one of rankings")
-        known = {
+        losses = {
             "listwise": ListwiseHinge(metric, self.mode, self.temperature),
             "pairwise": PositionHinge(self.reduction),
         }
         if isinstance(self.loss, Surrogate):
             if self.loss.reads != "grades":
-                wanted = "a Surrogate of grades; LinearRanker(surrogate=...) trains the others"
-                raise ParameterError("loss", self.loss, wanted)
+                expected = "a Surrogate of grades; LinearRanker(surrogate=...) trains the others"
+                raise ParameterError("loss", self.loss, expected)
             return self.loss
-        if not isinstance(self.loss, str) or self.loss not in known:
+        if not isinstance(self.loss, str) or self.loss not in losses:
             raise ParameterError("loss", self.loss, "'listwise', 'pairwise' or a Surrogate of grades")
-        return known[self.loss]
+        return losses[self.loss]

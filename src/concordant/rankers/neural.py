@@ -4,30 +4,82 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from concordant.exceptions import MissingExtraError
-from concordant.metrics.conditions import Family
-from concordant.metrics.metric import Metric
+from sklearn.utils.validation import check_is_fitted
+
+from concordant._base.validate import refuse_misaligned
+from concordant.data.queries import Queries
+from concordant.exceptions import MissingExtraError, ShapeError
+from concordant.metrics.metric import Family, Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.base import unchanged_by_errors, warn_of_shortfall
-from concordant.rankers.certificate import Descent, FittedCertificate
-from concordant.rankers.devices.losses import on_host
-from concordant.rankers.folds import Rows
-from concordant.rankers.held_out import evaluation, given_rows
-from concordant.rankers.networks.lesson import Lesson, check_parameters
-from concordant.rankers.neural_model import NetworkModel
-from concordant.rankers.recipe import chosen_surrogate
+from concordant.rankers.base import Ranker, query_ranks, unchanged_by_errors, warn_of_shortfall
+from concordant.rankers.device_losses import on_host
+from concordant.rankers.fitted_certificate import Descent, FittedCertificate
+from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set
+from concordant.rankers.networks.network_training_set import NetworkTrainingSet, check_parameters
+from concordant.rankers.recipe import choose_surrogate
 from concordant.surrogates import Surrogate
-from concordant.types import ArrayLike
+from concordant.types import ArrayLike, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from concordant.rankers.networks.training import Course, Trainer
+    from concordant.rankers.networks.epochs import Course, Trainer
+    from concordant.rankers.networks.network import NeuralScorer
 
-__all__ = ["NeuralRanker"]
+
+# A fitted network: scores, which may depend on the query, and ranks.
+
+MOST_BYTES = 2**34  # of sparse features, made dense
+
+
+class NetworkModel(Ranker):
+    """A fitted network: scores and ranks; subclasses have `fit`."""
+
+    __metadata_request__predict: ClassVar = {"qid": True}
+
+    scorer_: NeuralScorer
+    device: Any
+
+    def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
+        """Return features as float32 or float64; raise if sparse features are too many to be made dense."""
+        features = super().checked_features(on_host(X), reset=reset)
+        if hasattr(features, "toarray") and 4 * features.shape[0] * features.shape[1] > MOST_BYTES:
+            expected = f"at most {MOST_BYTES // 4:,} numbers: a network needs dense features, in float32"
+            raise ShapeError("X", features.shape, expected)
+        return features
+
+    def predict(self, X: ArrayLike, *, qid: ArrayLike = None) -> FloatArray:
+        """Compute the score of each row, to single precision; higher is better.
+
+        Parameters
+        ----------
+        X
+            Features, as in `fit`.
+        qid
+            Query ids, if the network reads the context; None: all rows are one query. Otherwise not read.
+        """
+        check_is_fitted(self, "scorer_")
+        from concordant.rankers.networks.batches import predict_scores
+
+        refuse_misaligned(X=X, qid=qid)
+        features = self.checked_features(X, reset=False)
+        if not self.scorer_.context:
+            return predict_scores(self.scorer_, features, None, self.device)
+        queries = Queries.for_rows(on_host(qid), features.shape[0], "X")
+        grouped = queries.gather(features)
+        return queries.scatter(predict_scores(self.scorer_, grouped, queries.offsets, self.device))
+
+    def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
+        """Return the scores, which depend on the queries if the network reads the context."""
+        return self.predict(X, qid=qid)
+
+    def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
+        """Return the rank of each row in its query, 1 for the best; equal scores keep their order."""
+        return query_ranks(self.predict(X, qid=qid), on_host(qid))
+
 
 NO_BOUND = "no bound is known for what networks express"
-SHORT = {  # what a training lacks, by what ended it
+SHORT = {  # how a training fell short, by what ended it
     "interrupt": "interrupted after {} epochs; these are the best weights so far",
     "divergence": "after {} epochs the loss or a weight was no finite number: lower learning_rate; these are "
     "the best weights so far",
@@ -46,45 +98,45 @@ class NeuralRanker(NetworkModel):
     Parameters
     ----------
     metric, surrogate, assume, f
-        As for `LinearRanker`.
+        As in `LinearRanker`.
     hidden
         Outputs of each hidden layer; () is a linear function.
     transforms
-        What is done with each feature first: "log1p" (sign(x) log(1 + abs(x))), "quantile" (its share of
-        smaller training values, 0 to 1), "standard" (mean 0, deviation 1), several of them in order, or None.
+        Transforms of each feature: "log1p" (sign(x) log(1 + abs(x))), "quantile" (its share of smaller
+        training values, 0 to 1), "standard" (mean 0, deviation 1), several of them in order, or None.
     context
-        Whether an item is also described by how far each transformed feature is from the mean of its query.
+        True to also describe an item by the distance of each transformed feature from the mean of its query.
         Its score then depends on the list, and `predict` reads `qid`.
     dropout
         Share of the hidden outputs that are set to 0 while training.
     weight_decay, learning_rate
         Of AdamW.
     batch_rows
-        Rows of a minibatch, at most: queries are not cut, and longer ones stand alone.
+        Maximum number of rows of a minibatch: queries are not cut, and a longer query is a batch.
     max_epochs
-        Most passes over the queries.
+        Maximum number of passes over the queries.
     early_stopping
-        End after so many epochs without a better score on validation queries; None: do not.
+        Stop after this many epochs without a better score on validation queries; None: never.
     validation_fraction
-        Share of the queries that are held out for that, at most, where `fit` is given no `eval_set`. Nothing
-        is held out where that is less than one query, or where the metric cannot tell orders of those apart;
-        nor, with a warning, where nothing could be learned from the others.
+        Maximum share of the queries that is held out for that, if `fit` gets no `eval_set`. Nothing is held
+        out if that is less than one query, if the metric is constant on the held-out queries, or, with a
+        warning, if nothing could be learned from the others.
     amp
-        Whether layers are computed in bfloat16; "auto": on GPUs that can.
+        True to compute layers in bfloat16; "auto": on GPUs that support it.
     device
         "auto" (a GPU if there is one), "cpu" or "cuda".
     checkpoint
-        A folder in which the training is written after each epoch, as a whole or not at all. Where it holds
-        one of the same data and parameters, `fit` goes on from there; one of others is refused by a
-        `ModelFileError`. `max_epochs` and `device` may change, and `early_stopping` with an `eval_set`;
-        without one, as long as it is not None or stays so: other queries would be held out.
+        A folder to which the training is written after each epoch, as a whole or not at all. If it holds a
+        training of the same data and parameters, `fit` resumes it; any other raises a `ModelFileError`.
+        `max_epochs` and `device` may change, and `early_stopping` if there is an `eval_set`; without one, it
+        may not change to or from None: other queries would be held out.
     warm_start
-        Begin with the weights and the transforms of the last fit, and keep them where no epoch has a better
+        Start from the weights and the transforms of the last fit, and keep them if no epoch has a better
         score on validation queries.
     random_state
         Seed of the first weights, the order of queries, dropout and the validation queries.
     callback
-        Called after each epoch with an `Epoch` (epoch, loss, score, best_epoch); a true answer ends the fit.
+        Called after each epoch with an `Epoch` (epoch, loss, score, best_epoch); a true result ends the fit.
     verbose
         1 shows a progress bar on standard error.
 
@@ -93,13 +145,13 @@ class NeuralRanker(NetworkModel):
     scorer_
         The network, a `torch.nn.Module` on the CPU, with the weights of the best epoch.
     surrogate_, basis_, certificate_
-        As for `LinearRanker`; `certificate_.optimality` says only how far the loss fell: a `Descent`.
+        As in `LinearRanker`; `certificate_.optimality` has only the decrease of the loss: a `Descent`.
     history_
-        Of each epoch: "loss", the mean while the weights were moving, and "score" on validation queries, as
-        `score` gives it, where there are any.
+        By epoch: "loss", the mean while the weights changed, and "score" on validation queries, as `score`
+        returns it, if there are any.
     best_epoch_
-        The first epoch with the best score; without validation queries the last one. 0: the weights before
-        the first epoch, of a warm start or where no epoch had a score, of which `fit` warns.
+        The first epoch with the best score; without validation queries the last epoch. 0: the weights before
+        the first epoch, after a warm start or if no epoch had a score, of which `fit` warns.
     n_iter_
         Epochs.
     stopped_by_
@@ -111,9 +163,9 @@ class NeuralRanker(NetworkModel):
 
     Notes
     -----
-    Ctrl-C during `fit` keeps the best weights so far and warns. A fit that was interrupted and continued
-    gives the weights of one that was not: on a CPU to the last bit, and on a GPU where its sums are taken in
-    the same order each time. Features are held as float32.
+    Ctrl-C during `fit` keeps the best weights so far and warns. An interrupted and resumed fit gives the
+    weights of an uninterrupted fit: on a CPU to the last bit, and on a GPU if its sums are taken in the same
+    order each time. Features are stored as float32.
 
     Examples
     --------
@@ -195,65 +247,71 @@ class NeuralRanker(NetworkModel):
         qid
             Query ids in any order, or a `Queries`; None: all rows are one query.
         sample_weight, query_weight
-            As for `LinearRanker`.
+            As in `LinearRanker`.
         eval_set
-            Validation queries, as `RankingData`, (X, y, qid), or (X, y) of one query: the best epoch is the
-            one that scores best there.
+            Validation queries, as `RankingData`, (X, y, qid), or (X, y) of a single query: the best epoch has
+            the highest score on them.
         """
         metric, surrogate = self.checked_parameters()
-        from concordant.rankers.networks.place import place_of, undisturbed
-        from concordant.rankers.networks.start import checkpoint_of, course_of, trained, trainer_of
+        from concordant.rankers.networks.batches import read_device, undisturbed
+        from concordant.rankers.networks.start import begin_course, build_checkpoint, build_trainer, train
 
-        given, last = self.get_params(deep=False), getattr(self, "scorer_", None) if self.warm_start else None
-        self.refuse_no_labels(y, X)
+        params = self.get_params(deep=False)
+        last_scorer = getattr(self, "scorer_", None) if self.warm_start else None
         with unchanged_by_errors(self):
-            features = self.checked_features(X, reset=last is None)
-            rows = Rows.of(features, *map(on_host, (y, qid, sample_weight, query_weight)))
-            held = None if eval_set is None else self.evaluation_rows(metric, eval_set)
-            lesson = Lesson.of(metric, surrogate, rows, self.assume, self.f)
-            lesson.claim.warn()
-            checkpoint = checkpoint_of(given, lesson, held, last)
-            with nullcontext() if checkpoint is None else checkpoint.file.held():
-                course = course_of(given, checkpoint)
-                if held is None and self.early_stopping is not None:
-                    lesson, held = lesson.split(rows, self.validation_fraction, metric, course.generator(3))
-                with undisturbed(place_of(self.device)):
-                    trainer = trainer_of(given, metric, lesson, held, course, last)
-                    return self.adopt(lesson, trainer, course, *trained(given, trainer, course, checkpoint))
+            columns = X, y, qid, sample_weight, query_weight
+            rows = self._checked_rows(*columns, reset=last_scorer is None)
+            validation_rows = None if eval_set is None else self.evaluation_rows(metric, eval_set)
+            training_set = NetworkTrainingSet.from_rows(metric, surrogate, rows, self.assume, self.f)
+            training_set.claim.warn()
+            checkpoint = build_checkpoint(params, training_set, validation_rows, last_scorer)
+            with nullcontext() if checkpoint is None else checkpoint.file.lock():
+                course = begin_course(params, checkpoint)
+                if validation_rows is None and self.early_stopping is not None:
+                    split = rows, self.validation_fraction, metric, course.generator(3)
+                    training_set, validation_rows = training_set.split(*split)
+                with undisturbed(read_device(self.device)):
+                    data = training_set, validation_rows
+                    trainer = build_trainer(params, metric, *data, course, last_scorer)
+                    first, reason = train(params, trainer, course, checkpoint)
+                    return self.adopt(training_set, trainer, course, first, reason)
 
     def checked_parameters(self) -> tuple[Metric, Surrogate]:
-        """Refuse parameters out of range, before any work; the metric, and the surrogate for it."""
+        """Check the parameters before any work; return the metric, and the surrogate for it."""
         if find_spec("torch") is None:
             raise MissingExtraError("torch", "torch", "NeuralRanker")
         check_parameters(self.get_params(deep=False))
-        from concordant.rankers.networks.place import place_of
+        from concordant.rankers.networks.batches import read_device
 
-        place_of(self.device)
+        read_device(self.device)
         metric = read_metric(self.metric)
-        return metric, chosen_surrogate(self.surrogate, metric)
+        return metric, choose_surrogate(self.surrogate, metric)
 
-    def evaluation_rows(self, metric: Metric, eval_set: Any) -> Rows:
-        """Validation rows of the caller; refused where they are wrong, or tell nothing."""
-        X, y, qid = map(on_host, given_rows(eval_set))
-        held = Rows.of(self.checked_features(X, reset=False), y, qid, None, None)
-        evaluation(metric, held, "eval_set")
-        return held
+    def evaluation_rows(self, metric: Metric, eval_set: Any) -> FitRows:
+        """Return the validation rows of the caller; raise if they are invalid, or tell no orders apart."""
+        X, y, qid = map(on_host, read_eval_set(eval_set))
+        rows = FitRows.from_columns(self.checked_features(X, reset=False), y, qid, None, None)
+        bind_evaluation(metric, rows, "eval_set")
+        return rows
 
-    def adopt(self, lesson: Lesson, trainer: Trainer, course: Course, first: float, reason: str) -> Self:
-        """Take the network over; say where training fell short. Called by `fit`, whose caller is warned."""
-        from concordant.rankers.networks.scores import mean_loss
+    def adopt(
+        self, training_set: NetworkTrainingSet, trainer: Trainer, course: Course, first: float, reason: str
+    ) -> Self:
+        """Store the network; warn if training fell short. For `fit`, so that the stack level is right."""
+        from concordant.rankers.networks.batches import mean_loss
 
         value = mean_loss(trainer.loss, trainer.pool, trainer.scorer)
         self.scorer_ = trainer.scorer.to("cpu").eval()
-        self.surrogate_, self.basis_ = lesson.surrogate, lesson.claim.condition
-        self.n_queries_, self.n_informative_ = lesson.sample.n_queries, lesson.n_informative
+        self.surrogate_, self.basis_ = training_set.surrogate, training_set.claim.condition
+        self.n_queries_, self.n_informative_ = training_set.sample.n_queries, training_set.n_informative
         self.history_ = {"loss": list(course.losses)}
         if course.scores:
             self.history_["score"] = list(course.scores)
         self.best_epoch_, self.n_iter_, self.stopped_by_ = course.best_epoch, len(course.losses), reason
         descent = Descent(first, value, course.best_epoch, "epochs", reason, bool(course.scores))
-        self.certificate_ = FittedCertificate(lesson.claim, lesson.sample, descent, None, NO_BOUND)
+        certified = training_set.claim, training_set.sample, descent
+        self.certificate_ = FittedCertificate(*certified, None, NO_BOUND)
         scoreless = course.losses and not (course.best_epoch or trainer.warm)
         short = SHORT["no score" if scoreless else reason].format(self.n_iter_)
-        warn_of_shortfall("" if lesson.n_informative else "labels that differ", short)
+        warn_of_shortfall("" if training_set.n_informative else "labels that differ", short)
         return self

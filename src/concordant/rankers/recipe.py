@@ -1,40 +1,32 @@
-"""Which surrogate goes with which metric, and what it is trained on."""
+"""Choice of the surrogate for a metric, and its training labels."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from concordant._numbers import as_double
-from concordant._segments import segment_reduce
+from concordant._base.segments import segment_reduce
+from concordant._base.validate import check_lengths, check_number
+from concordant.data.labels import Grades, Permutations
+from concordant.data.queries import Queries
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.comparison import ComparisonMetric
-from concordant.metrics.conditions import Family
-from concordant.metrics.metric import Metric
+from concordant.metrics.convention import FUNCTIONS, Convention
+from concordant.metrics.metric import Family, Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.metrics.standardization import usable_targets
-from concordant.rankers.claim import Claim, claimed, label_space
-from concordant.supervision.columns import check_lengths
-from concordant.supervision.labels import Grades, Permutations
-from concordant.supervision.queries import Queries
+from concordant.rankers.guarantee import Guarantee, label_space, look_up_guarantee
+from concordant.solvers.checkpoint import digest, parameter_text
 from concordant.surrogates import ListwiseHinge, Pairwise, Softmax, Squared, Surrogate, surrogate
 from concordant.types import FloatArray, IntArray
 
-__all__ = [
-    "AUTO",
-    "TREES",
-    "chosen_for_trees",
-    "chosen_surrogate",
-    "lifted",
-    "listwise_hinge",
-    "training_labels",
-]
-
-# By measurement: `python -m benchmarks choice` trains every surrogate for every metric on the LETOR sets, the
-# penalty chosen on validation queries; its tables, of test queries, are in benchmarks/results/choice.md. The
-# differences are small: within two percent, and on synthetic preferences and orders below the noise.
+# Measured: `python -m studies choice` trains every surrogate for every metric on the LETOR sets, with the
+# penalty chosen on validation queries; studies/defaults/results/choice.md has its tables, on test queries.
+# The differences are small: within two percent, and on synthetic preferences and orders below the noise.
 AUTO: Mapping[str, Surrogate] = {
     "dcg": Softmax(),
     "ndcg": Softmax(),
@@ -49,10 +41,10 @@ AUTO: Mapping[str, Surrogate] = {
     "zero_one": Squared(),
 }
 OTHERWISE = Softmax()
-# What boosted trees minimise, and the lift of its targets. By validation queries of LETOR sets: `python -m
-# benchmarks tree_choice`, whose tables stand in benchmarks/results/tree_choice.md, and `concordant reproduce
-# boosting`. Squared and lifted softmax are ahead there; but for ap the differences between the two are below
-# the noise. A linear function hardly follows single queries, trees do: the lift holds them back.
+# Surrogate of boosted trees, and the lift of its targets. Measured on validation queries of LETOR sets:
+# `python -m studies tree_choice`, with tables in studies/defaults/results/tree_choice.md, and `python -m
+# studies boosting`. Squared and lifted softmax are ahead there; but for ap the differences between the two
+# are below the noise. A linear function hardly overfits single queries, trees do: the lift restrains them.
 TREES: Mapping[str, tuple[Surrogate, float]] = {
     "dcg": (Squared(), 0.0),
     "p": (Squared(), 0.0),
@@ -62,13 +54,13 @@ TREES: Mapping[str, tuple[Surrogate, float]] = {
     "pd": (Pairwise(), 0.0),
     "zero_one": (Squared(), 0.0),
 }
-OF_TREES = Softmax(), 1.0
+OTHERWISE_TREES = Softmax(), 1.0
 
-HIGHEST = 1e6  # of a lift: far above it single precision cannot tell targets apart
+HIGHEST = 1e6  # of a lift: far above it targets are equal in single precision
 
 
 def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float = 1.0) -> ListwiseHinge:
-    """Give the listwise hinge of a metric, or of its name: `concordant.surrogates.ListwiseHinge`.
+    """Build the listwise hinge of a metric, or of its name: `concordant.surrogates.ListwiseHinge`.
 
     >>> listwise_hinge("ndcg@10").mode
     'max'
@@ -76,8 +68,8 @@ def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float =
     return ListwiseHinge(read_metric(metric), mode, temperature)
 
 
-def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
-    """Give the surrogate, or the one that measured best for the metric where it is left open."""
+def choose_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
+    """Return the surrogate; for "auto", the one that measured best for the metric."""
     if isinstance(metric, ComparisonMetric):
         raise ParameterError("metric", str(metric), "one of rankings; give outcomes as Preferences, with pd")
     if isinstance(name, str) and name == "auto":
@@ -85,38 +77,36 @@ def chosen_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
     return surrogate(name)
 
 
-def chosen_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -> tuple[Surrogate, float]:
-    """Give the surrogate and the lift for boosted trees; where "auto", those of `TREES`.
+def choose_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -> tuple[Surrogate, float]:
+    """Return the surrogate and the lift for boosted trees; for "auto", those of `TREES`.
 
     >>> from concordant import metric
-    >>> chosen_for_trees("auto", "auto", metric("ap")), chosen_for_trees("pairwise", "auto", metric("ap"))[1]
+    >>> choose_for_trees("auto", "auto", metric("ap")), choose_for_trees("pairwise", "auto", metric("ap"))[1]
     ((Softmax(), 1.0), 0.0)
     """
-    chosen = chosen_surrogate(name, metric)
-    best, height = TREES.get(metric.name, OF_TREES)
-    chosen = best if isinstance(name, str) and name == "auto" else chosen
+    loss = choose_surrogate(name, metric)
+    best, height = TREES.get(metric.name, OTHERWISE_TREES)
+    loss = best if isinstance(name, str) and name == "auto" else loss
     if not (isinstance(lift, str) and lift == "auto"):
-        return chosen, check_lift(lift, chosen)
-    return chosen, height if chosen == best else 1.0 * isinstance(chosen, Softmax)
+        return loss, _check_lift(lift, loss)
+    return loss, height if loss == best else 1.0 * isinstance(loss, Softmax)
 
 
-def check_lift(lift: Any, loss: Surrogate) -> float:
-    """Refuse what no targets can be lifted by."""
-    if isinstance(lift, (bool, np.bool_)) or not 0.0 <= as_double(lift) <= HIGHEST:
-        raise ParameterError("lift", lift, f"a number from 0 to {HIGHEST:g}, or 'auto'")
-    if lift and loss.reads != "targets":
+def _check_lift(lift: Any, loss: Surrogate) -> float:
+    height = check_number("lift", lift, least=0.0, most=HIGHEST, also="'auto'")
+    if height and loss.reads != "targets":
         raise ParameterError("lift", lift, f"0 for {loss.name}, which reads {loss.reads}, not targets")
-    return float(lift)
+    return height
 
 
-def lifted(targets: FloatArray, offsets: IntArray, lift: float) -> FloatArray:
+def lift_targets(targets: FloatArray, offsets: IntArray, lift: float) -> FloatArray:
     """Add `lift` times the highest target of each query to all of its targets.
 
-    What expected targets are compared by stays as it was: every item of a query gets the same. So a loss that
-    follows expected targets is consistent with lifted ones, too, and softmax then never sends a score to
+    Differences of expected targets stay the same: every item of a query gets the same lift. So a loss that
+    follows expected targets is consistent with lifted targets, too, and softmax then never sends a score to
     minus infinity.
 
-    >>> lifted(np.array([1.0, 0.0, 2.0]), np.array([0, 2, 3]), 0.5).tolist()
+    >>> lift_targets(np.array([1.0, 0.0, 2.0]), np.array([0, 2, 3]), 0.5).tolist()
     [1.5, 0.5, 3.0]
     """
     highest = segment_reduce(np.maximum, targets, offsets)
@@ -132,27 +122,28 @@ def training_labels(
     f: Family | None = None,
     *,
     every: bool = True,
-) -> tuple[FloatArray, Claim]:
-    """Give what the surrogate reads, by sorted row, and what is known of training on it.
+) -> tuple[FloatArray, Guarantee]:
+    """Return what the surrogate reads, by sorted row, and what is guaranteed of training on it.
 
     `every` is that of `usable_targets`.
     """
-    read: Callable[[Any, Surrogate], Any] | None = {"grades": graded, "positions": permuted}.get(loss.reads)
-    labels = metric.read_labels(y) if read is None else read(y, loss)
+    readers: Mapping[str, Callable[..., Any]] = {"grades": _as_grades, "positions": _as_permutations}
+    read_as = readers.get(loss.reads)
+    labels = metric.read_labels(y) if read_as is None else read_as(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
-    if f is not None and read is not None:
+    if f is not None and read_as is not None:
         raise ParameterError("f", f, f"left out: {loss.name} reads the labels, not their standardization")
-    claim = claimed(metric, loss, "sort", label_space(metric, loss, labels, queries), assume)
+    guarantee = look_up_guarantee(metric, loss, "sort", label_space(metric, loss, labels, queries), assume)
     if loss.reads == "grades":
         order = isinstance(labels, Permutations)
-        return labels.grades(queries) if order else queries.gather(labels.values), claim
+        return labels.grades(queries) if order else queries.gather(labels.values), guarantee
     if loss.reads == "positions":
-        return labels.grouped(queries).astype(float), claim
-    return usable_targets(metric, labels, queries, assume, f, every=every)[0], claim
+        return labels.grouped(queries).astype(float), guarantee
+    return usable_targets(metric, labels, queries, assume, f, every=every)[0], guarantee
 
 
-def graded(y: Any, loss: Surrogate) -> Grades | Permutations:
-    """Grades, for the surrogates that compare them; or an order, where only that counts."""
+def _as_grades(y: Any, loss: Surrogate) -> Grades | Permutations:
+    """Return grades, for the surrogates that compare them; or an order, if only that counts."""
     if loss.ordinal and isinstance(y, Permutations):
         return y
     if type(y).__name__ in ("Preferences", "Permutations"):
@@ -160,9 +151,56 @@ def graded(y: Any, loss: Surrogate) -> Grades | Permutations:
     return y if isinstance(y, Grades) else Grades.passing(y)
 
 
-def permuted(y: Any, loss: Surrogate) -> Permutations:
-    """Permutations, for the likelihood of an order."""
+def _as_permutations(y: Any, loss: Surrogate) -> Permutations:
     if not isinstance(y, Permutations):
         hint = "wrap positions (1 is best): Permutations(positions)."
         raise LabelError(f"{loss.name} reads Permutations, not {type(y).__name__}", hint)
     return y
+
+
+# Fingerprints of metric and surrogate for checkpoints: the name, and values of user-supplied functions.
+
+POINTS = {"gain": np.arange(65.0), "discount": np.arange(1, 1025)}  # at which rules are compared
+
+
+def metric_fingerprint(metric: Metric) -> str:
+    """Fingerprint a metric for checkpoints: two functions of the same name may return other values.
+
+    >>> from concordant.metrics.parse import metric
+    >>> metric_fingerprint(metric("dcg@5"))
+    'dcg@5'
+    """
+    functions = {name: getattr(metric.convention, name) for name in FUNCTIONS}
+    functions = {name: rule for name, rule in functions.items() if callable(rule)}
+    if not functions:
+        return str(metric)
+    defaults = {name: getattr(Convention(), name) for name in functions}
+    named = replace(metric, convention=metric.convention.replace(**defaults))
+    texts = [str(named)]
+    for name, rule in functions.items():
+        texts.append(f"{name}={parameter_text(rule)} {digest(_rule_values(name, rule))}")
+    return " ".join(texts)
+
+
+def surrogate_fingerprint(surrogate: Surrogate) -> str:
+    """Fingerprint a surrogate for checkpoints, with the metric that it may hold.
+
+    >>> from concordant.surrogates import Softmax
+    >>> surrogate_fingerprint(Softmax())
+    'Softmax()'
+    """
+    metric = getattr(surrogate, "metric", None)
+    text = repr(surrogate)
+    return text.replace(repr(metric), metric_fingerprint(metric)) if isinstance(metric, Metric) else text
+
+
+def _rule_values(name: str, rule: Callable[[Any], Any]) -> FloatArray:
+    """Evaluate a rule at the first grades or ranks, as far as it is defined: a table ends somewhere."""
+    for size in range(len(POINTS[name]), 0, -1):
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return np.asarray(rule(POINTS[name][:size].copy()), dtype=np.float64)
+        except Exception:  # noqa: BLE001, S112  whatever it is: rows that need the value will raise it
+            continue
+    return np.empty(0)

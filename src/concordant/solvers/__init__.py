@@ -2,8 +2,7 @@
 
 from concordant.solvers.bundle import bundle
 from concordant.solvers.objective import LinearObjective, Objective
-from concordant.solvers.smooth import lbfgs, newton
+from concordant.solvers.smooth_solvers import lbfgs, newton, sgd
 from concordant.solvers.solution import Solution, Step
-from concordant.solvers.stochastic import sgd
 
 __all__ = ["LinearObjective", "Objective", "Solution", "Step", "bundle", "lbfgs", "newton", "sgd"]

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from concordant.scorers.spread import ROUNDING, squares_within
+from concordant.solvers.linear_scores import ROUNDING, squares_within
 from concordant.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from concordant.solvers.objective import Objective
 
-__all__ = ["Preconditioner", "rows_from", "sampled_queries", "whitening"]
-
 MOST_FEATURES = 1000  # above, only the variances are used
 ROWS_PER_FEATURE, MOST_ROWS = 50, 20_000
-MOST_CELLS = 2**24  # of a dense sample: 128 MB
-RIDGES = 1e-12, 1e-8, 1e-4  # per feature, of a correlation: duplicate features would make them singular
+MOST_CELLS = 2**24  # cells of a dense sample: 128 MB
+# Per feature, added to the correlations: duplicate features would make them singular.
+RIDGES = (1e-12, 1e-8, 1e-4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +35,11 @@ class Preconditioner:
 
     def forth(self, v: FloatArray) -> FloatArray:
         """P v: coordinates to weights."""
-        product: FloatArray = self.matrix @ v if self.matrix.ndim == 2 else self.matrix * v
-        return product
+        return self.matrix @ v if self.matrix.ndim == 2 else self.matrix * v
 
     def back(self, grad: FloatArray) -> FloatArray:
         """P' g: gradient in the weights to gradient in the coordinates."""
-        product: FloatArray = self.matrix.T @ grad if self.matrix.ndim == 2 else self.matrix * grad
-        return product
+        return self.matrix.T @ grad if self.matrix.ndim == 2 else self.matrix * grad
 
     def inverse(self, w: FloatArray) -> FloatArray:
         """Coordinates of these weights."""
@@ -50,22 +47,21 @@ class Preconditioner:
 
         if self.matrix.ndim == 1:
             return w / self.matrix
-        coordinates: FloatArray = solve_triangular(self.matrix, w)
-        return coordinates
+        return solve_triangular(self.matrix, w)
 
 
 def whitening(objective: Objective, seed: int = 0) -> Preconditioner:
-    """Give P with P P' close to the inverse of the Hessian."""
+    """Return P with P P' close to the inverse of the Hessian."""
     from scipy.linalg import cholesky, solve_triangular
 
     rng, n_features = np.random.default_rng(seed), objective.n_features
     sample, offsets = objective.sample(rng)
     bend, level = (curve / max(int(offsets[-1]), 1) for curve in objective.curvatures(rng))
-    widths = np.sqrt(diagonal(objective, squares_within(sample, offsets), bend, level))
+    widths = np.sqrt(_diagonal_curvature(objective, squares_within(sample, offsets), bend, level))
     if n_features > MOST_FEATURES:
         return Preconditioner(1.0 / widths)
     dense = (sample.toarray() if objective.sparse else sample) / objective.scale
-    spread = without_level(dense, offsets, math.sqrt(level / bend) if bend else 0.0) / widths
+    spread = _without_level(dense, offsets, math.sqrt(level / bend) if bend else 0.0) / widths
     correlations = bend * (spread.T @ spread)
     for ridge in RIDGES:
         np.fill_diagonal(correlations, 1.0 + ridge * n_features)
@@ -80,7 +76,7 @@ def whitening(objective: Objective, seed: int = 0) -> Preconditioner:
 def sampled_queries(
     offsets: IntArray, n_features: int, rng: np.random.Generator, *, sparse: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Random queries that have enough rows for a covariance, and how many rows of each are taken."""
+    """Draw random queries that have enough rows for a covariance; return them and their numbers of rows."""
     most = MOST_ROWS if sparse else min(MOST_ROWS, MOST_CELLS // n_features + 1)
     enough = min(ROWS_PER_FEATURE * max(n_features, 20), most)
     sizes = np.diff(offsets)
@@ -90,7 +86,7 @@ def sampled_queries(
 
 
 def rows_from(starts: IntArray, counts: IntArray) -> IntArray:
-    """Rows of pieces that begin here and are so long, piece after piece.
+    """List the rows of consecutive pieces, given their starts and lengths.
 
     >>> rows_from(np.array([7, 0]), np.array([2, 3])).tolist()
     [7, 8, 0, 1, 2]
@@ -99,19 +95,19 @@ def rows_from(starts: IntArray, counts: IntArray) -> IntArray:
     return np.repeat(starts, counts) + within
 
 
-def diagonal(
+def _diagonal_curvature(
     objective: Objective, squares: tuple[FloatArray, FloatArray], bend: float, level: float
 ) -> FloatArray:
-    """Curvature of the objective in each weight, > 0."""
-    inside, whole = (some / objective.scale**2 for some in squares)
+    """Compute the curvature of the objective in each weight, > 0."""
+    inside, whole = (sums / objective.scale**2 for sums in squares)
     inside = np.where(inside > ROUNDING**2 * whole, inside, 0.0)
     curves = bend * inside + level * (whole - inside) + objective.alpha
     # Constant features at alpha 0 have no curvature: any unit will do.
     return np.where(curves > 0.0, curves, 1.0)
 
 
-def without_level(X: FloatArray, offsets: IntArray, share: float) -> FloatArray:
-    """Features less their query's mean, of which a share is kept: mostly, only differences count."""
+def _without_level(X: FloatArray, offsets: IntArray, share: float) -> FloatArray:
+    """Subtract a share of each query's mean from its rows: mostly, only differences count."""
     if not len(X):
         return X
     means = np.add.reduceat(X, offsets[:-1], axis=0) / np.diff(offsets)[:, None]

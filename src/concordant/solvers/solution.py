@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from concordant.solvers.journal import Journal, Numbers, recalled
+from concordant._base.segments import one_blas_thread
+from concordant.solvers.checkpoint import Journal, Numbers, recall_or_run
 from concordant.types import FloatArray
 
 if TYPE_CHECKING:
     from concordant.solvers.objective import Objective
-
-__all__ = ["Callback", "Solution", "Step", "Watch"]
 
 REASONS = "tolerance", "max_iter", "callback", "interrupt", "precision"
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What a callback is told after each iteration (an epoch, of the stochastic solver).
+    """State of a solver after an iteration (an epoch, of the stochastic solver), passed to the callback.
 
     Attributes
     ----------
@@ -61,16 +60,16 @@ class Solution:
         How far the objective is above its optimum, by estimate: half the squared length of the gradient in
         coordinates in which the Hessian is about 1 (the Newton decrement).
     gap
-        How far it is above at most. Of the bundle solver the duality gap, which is also the excess;
-        otherwise gradient_norm^2 / (2 alpha), since the objective is alpha-strongly convex: infinite where
-        alpha is 0; where the surrogate has corners, an indication only.
+        Upper bound of that distance. For the bundle solver the duality gap, which is also the excess;
+        otherwise gradient_norm^2 / (2 alpha), since the objective is alpha-strongly convex: infinite if
+        alpha is 0; only an indication if the surrogate has corners.
     n_iter, n_gradients
         Iterations, and passes over X that gave a gradient or a Hessian product.
     converged
-        Whether the excess came below the tolerance.
+        True if the excess came below the tolerance.
     stopped_by
-        "tolerance", "max_iter", "callback", "interrupt" (Ctrl-C; before the first evaluation `w` is where
-        the work began, and the value NaN), or "precision": no step could lower the objective.
+        "tolerance", "max_iter", "callback", "interrupt" (Ctrl-C; before the first evaluation `w` is the
+        start, and the value NaN), or "precision": no step could lower the objective.
     """
 
     w: FloatArray
@@ -91,8 +90,8 @@ class Solution:
         return self.w, sizes, counts
 
     @classmethod
-    def of(cls, w: FloatArray, sizes: Sequence[float], counts: Sequence[float]) -> Self:
-        """Read the numbers back."""
+    def from_numbers(cls, w: FloatArray, sizes: Sequence[float], counts: Sequence[float]) -> Self:
+        """Rebuild a solution from `numbers`."""
         n_iter, n_gradients, converged, reason = map(int, counts)
         value, gradient_norm, excess, gap = map(float, sizes)
         how = n_iter, n_gradients, bool(converged), REASONS[reason]
@@ -101,7 +100,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """An evaluation."""
+    """An evaluation of the objective."""
 
     w: FloatArray
     value: float
@@ -109,8 +108,8 @@ class Point:
     excess: float
 
 
-class Watch:
-    """What a solver has seen: the last and the best point, and when it is good enough."""
+class SolverTrace:
+    """Evaluations of a solver: the last and the best point, and the stopping rule."""
 
     def __init__(
         self,
@@ -121,41 +120,41 @@ class Watch:
         journal: Journal | None = None,
     ) -> None:
         self.objective, self.tol, self.callback, self.journal = objective, tol, callback, journal
-        self.elsewhere = False  # whether the objective has not seen the weights evaluated last
+        self.scores_are_stale = False  # the objective was not evaluated at the last weights
         self.before = objective.n_gradients
-        self.level = 0.0  # size of the objective at weights 0, the measure of what is small
+        self.level = 0.0  # size of the objective at weights 0, the unit of the tolerance
         self.best = self.last = Point(w.copy(), math.nan, np.full(len(w), math.nan), math.inf)
         self.n_iter, self.stopped_by = 0, ""
-        self.bound = -math.inf  # below which no weights can come, where a solver knows one
+        self.bound = -math.inf  # lower bound of the objective, if the solver has one
 
-    def recall(self, kind: str, given: Numbers, work: Callable[[], Numbers]) -> list[Any]:
-        """Give the result of work on the objective, done now or read from the journal; passes are counted."""
+    def recall(self, kind: str, inputs: Numbers, work: Callable[[], Numbers]) -> list[Any]:
+        """Evaluate work on the objective, or replay it from the journal; passes are counted either way."""
         before = self.objective.n_gradients
         if self.journal is None:
             return list(work())
 
-        def counted() -> Numbers:
+        def run_and_count() -> Numbers:
             return *work(), self.objective.n_gradients - before
 
-        (*result, passes), self.elsewhere = recalled(self.journal, kind, given, counted)
+        (*result, passes), self.scores_are_stale = recall_or_run(self.journal, kind, inputs, run_and_count)
         self.objective.n_gradients = before + int(passes)
         return result
 
     def evaluate(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """Give the objective and its gradient."""
+        """Evaluate the objective and its gradient."""
         value, grad = self.recall("value and gradient", (w,), lambda: self.objective.value_and_grad(w))
         return float(value), grad
 
     def catch_up(self, w: FloatArray) -> None:
-        """Let the objective see the weights evaluated last, if that evaluation was read from the journal."""
-        if self.elsewhere:
+        """Evaluate the objective at `w` again, if the last evaluation was read from the journal."""
+        if self.scores_are_stale:
             before = self.objective.n_gradients
             self.objective.value_and_grad(w)
-            self.objective.n_gradients, self.elsewhere = before, False
+            self.objective.n_gradients, self.scores_are_stale = before, False
 
     def see(self, w: FloatArray, value: float, grad: FloatArray, excess: float) -> None:
-        """Take note of an evaluation."""
-        if math.isnan(self.last.value):  # the first one: a bad start must not make everything look small
+        """Record an evaluation."""
+        if math.isnan(self.last.value):  # the first evaluation: a bad start must not loosen the tolerance
             self.level = abs(self.objective.at_rest()) if w.any() else abs(value)
         self.last = Point(w.copy(), value, grad, excess)
         if math.isnan(self.best.value) or (value, excess) < (self.best.value, self.best.excess):
@@ -163,32 +162,41 @@ class Watch:
 
     @property
     def goal(self) -> float:
-        """Excess that is good enough; where a loss is 0 at rest, relative to what was reached."""
+        """Excess that is small enough; relative to the best value where the loss is 0 at weights 0."""
         return self.tol * (self.level or abs(self.best.value))
 
     def excess(self, point: Point) -> float:
-        """How far a point is above the optimum: by estimate, or at most."""
+        """Distance of a point's objective from its optimum: an estimate, or an upper bound."""
         return min(point.excess, point.value - self.bound)
 
     @property
     def done(self) -> bool:
-        """Whether a point is good enough: the last, or an earlier one, now that the bound has risen."""
+        """True if the last point is good enough, or an earlier one, now that the bound has risen."""
         return self.excess(self.last) <= self.goal or self.excess(self.best) <= self.goal
 
     def step(self) -> bool:
-        """Tell the callback of an iteration; whether to stop."""
+        """Count an iteration and call the callback; True if the solver should stop."""
         self.n_iter += 1
         if self.done:
             self.stopped_by = "tolerance"
         if self.callback is not None:
             point = self.last if self.bound == -math.inf else self.best
-            told = Step(self.n_iter, point.value, self.excess(point), self.goal, point.w.copy())
-            if self.callback(told) and not self.stopped_by:
+            step = Step(self.n_iter, point.value, self.excess(point), self.goal, point.w.copy())
+            if self.callback(step) and not self.stopped_by:
                 self.stopped_by = "callback"
         return bool(self.stopped_by)
 
+    def run(self, take_steps: Callable[[], str]) -> Solution:
+        """Take the steps, which return why they stopped; Ctrl-C ends them, too."""
+        try:
+            with one_blas_thread():
+                self.stopped_by = take_steps()
+        except KeyboardInterrupt:
+            self.stopped_by = "interrupt"
+        return self.solution()
+
     def solution(self) -> Solution:
-        """Give the best point."""
+        """Return the best point as a solution."""
         best = self.last if self.done and self.excess(self.best) > self.goal else self.best
         with np.errstate(over="ignore"):  # infinite: that is its value in doubles
             norm = float(np.linalg.norm(best.grad))

@@ -1,8 +1,7 @@
-"""What is minimised instead of a metric: losses on score vectors, with gradients and facts."""
+"""Losses on score vectors that are minimised instead of a metric, with gradients and facts."""
 
-from concordant.surrogates.calibration import Calibration
 from concordant.surrogates.listwise import PlackettLuce, Softmax
-from concordant.surrogates.lowrank import LowRankSurrogate
+from concordant.surrogates.lowrank_surrogate import LossCalibration, LowRankSurrogate
 from concordant.surrogates.margins import (
     Margin,
     exponential,
@@ -12,15 +11,15 @@ from concordant.surrogates.margins import (
     margin,
     squared_hinge,
 )
-from concordant.surrogates.orders import ListwiseHinge
+from concordant.surrogates.order_hinge import ListwiseHinge
 from concordant.surrogates.pairwise import Pairwise, Preorder
 from concordant.surrogates.parse import SURROGATES, surrogate
 from concordant.surrogates.pointwise import Duchi, Penalty, Squared
-from concordant.surrogates.position import PositionHinge
+from concordant.surrogates.position_hinge import PositionHinge
 from concordant.surrogates.surrogate import Loss, Surrogate
 
 __all__ = [
-    "SURROGATES", "Calibration", "Duchi", "ListwiseHinge", "Loss", "LowRankSurrogate", "Margin", "Pairwise",
-    "Penalty", "PlackettLuce", "PositionHinge", "Preorder", "Softmax", "Squared", "Surrogate",
+    "SURROGATES", "Duchi", "ListwiseHinge", "Loss", "LossCalibration", "LowRankSurrogate", "Margin",
+    "Pairwise", "Penalty", "PlackettLuce", "PositionHinge", "Preorder", "Softmax", "Squared", "Surrogate",
     "exponential", "hinge", "huber_hinge", "logistic", "margin", "squared_hinge", "surrogate",
 ]  # fmt: skip

@@ -8,54 +8,52 @@ from typing import ClassVar
 
 import numpy as np
 
-from concordant._segments import segment_sum
+from concordant._base.segments import segment_sum
+from concordant._base.validate import check_choice, freeze
 from concordant.exceptions import LabelError
-from concordant.supervision.columns import frozen
-from concordant.surrogates.surrogate import EXACT_FIRST, MAJORISING, Loss, Surrogate, check_choice, repeat
+from concordant.surrogates.surrogate import EXACT_FIRST, MAJORISING, Loss, Surrogate, repeat
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["PlackettLuce", "Softmax"]
 
-
-class SoftmaxLoss(Loss):
-    """Cross entropy to the softmax of the scores, weighted by row."""
+class BoundSoftmax(Loss):
+    """Cross entropy of the softmax of the scores, weighted by row."""
 
     def __init__(self, offsets: IntArray, weights: FloatArray) -> None:
         super().__init__(offsets)
-        self.weights = frozen(weights)
+        self.weights = freeze(weights)
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
-        """Linear time."""
-        from concordant.surrogates.kernels.listwise import softmax_chunk
+        """Evaluate in linear time."""
+        from concordant.surrogates.listwise_kernels import softmax_chunk
 
-        softmax_chunk(scores, self.weights, self.offsets, first, last, values, grad)
+        softmax_chunk(scores, self.weights, (self.offsets, first, last), values, grad)
 
     def product_chunk(
         self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
     ) -> None:
-        """Linear time."""
-        from concordant.surrogates.kernels.listwise import softmax_product_chunk
+        """Multiply in linear time."""
+        from concordant.surrogates.listwise_kernels import softmax_product_chunk
 
-        softmax_product_chunk(scores, self.weights, vector, self.offsets, first, last, product)
+        softmax_product_chunk(scores, self.weights, vector, (self.offsets, first, last), product)
 
     def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
-        """Of W * softmax, W the sum of the weights: W p (1 - p); and W/4, half of Böhning's bound."""
+        """Return W p (1 - p) with W the sum of weights, or W/4, half of Böhning's bound, if majorising."""
         if kind == "majorising":
             return self.whole / 4.0
         check_choice("curvature", kind, EXACT_FIRST)
-        given = self.value_and_grad(scores)[1] if grad is None else grad
-        mass = np.maximum(given + self.weights, 0.0)  # W p, up to rounding
+        gradient = self.value_and_grad(scores)[1] if grad is None else grad
+        mass = np.maximum(gradient + self.weights, 0.0)  # W p, up to rounding
         diagonal: FloatArray = mass * np.maximum(1.0 - mass * self.inverse, 0.0)
         return diagonal
 
     @cached_property
     def whole(self) -> FloatArray:
-        """Sum of the weights of each row's query."""
+        """Sum of the weights in each row's query."""
         return repeat(segment_sum(self.weights, self.offsets), self.offsets)
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """1 over it; 0 where it is 0."""
+        """1 / `whole`, or 0 where `whole` is 0."""
         return np.divide(1.0, self.whole, out=np.zeros_like(self.whole), where=self.whole > 0.0)
 
 
@@ -65,7 +63,7 @@ class Softmax(Surrogate):
 
     References
     ----------
-    Cao et al. (2007), ListNet; here on standardized labels, which makes it consistent where every expected
+    Cao et al. (2007), ListNet; here on standardized labels, which makes it consistent if every expected
     target is positive.
 
     Examples
@@ -75,20 +73,21 @@ class Softmax(Surrogate):
     """
 
     name: ClassVar[str] = "softmax"
+    weighs: ClassVar[str] = "targets"
 
     @property
     def needs_positive(self) -> bool:
-        """An item of expected target 0 would go to minus infinity."""
+        """True: the score of an item of expected target 0 goes to minus infinity."""
         return True
 
     @property
     def curvatures(self) -> tuple[str, ...]:
-        """Both."""
+        """Exact and majorising."""
         return EXACT_FIRST
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
-        """Weigh each item's term by its target."""
-        return SoftmaxLoss(offsets, targets * weights)
+        """Weight the term of each item by its target."""
+        return BoundSoftmax(offsets, targets * weights)
 
 
 class PlackettLuceLoss(Loss):
@@ -96,31 +95,32 @@ class PlackettLuceLoss(Loss):
 
     def __init__(self, offsets: IntArray, weights: FloatArray, order: IntArray) -> None:
         super().__init__(offsets)
-        self.weights, self.order = frozen(weights), frozen(order)
+        self.weights, self.order = freeze(weights), freeze(order)
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
-        """Linear time: the order was found before."""
-        from concordant.surrogates.kernels.listwise import plackett_luce_chunk
+        """Evaluate in linear time: the rows are sorted already."""
+        from concordant.surrogates.listwise_kernels import plackett_luce_chunk
 
-        plackett_luce_chunk(scores, self.weights, self.order, self.offsets, first, last, values, grad)
+        chunk = self.offsets, first, last
+        plackett_luce_chunk(scores, self.weights, self.order, chunk, values, grad)
 
     def product_chunk(
         self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
     ) -> None:
-        """Linear time."""
-        from concordant.surrogates.kernels.listwise import plackett_luce_product_chunk
+        """Multiply in linear time."""
+        from concordant.surrogates.listwise_kernels import plackett_luce_product_chunk
 
-        known = self.weights, self.order, vector, self.offsets
-        plackett_luce_product_chunk(scores, *known, first, last, product)
+        chunk = self.offsets, first, last
+        plackett_luce_product_chunk(scores, self.weights, self.order, vector, chunk, product)
 
     def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
-        """A quarter of the weights of the choices in which the item was still there."""
+        """Return a quarter of the weights of the choices in which the item was still available."""
         del scores, grad
         check_choice("curvature", kind, MAJORISING)
-        chosen = np.cumsum(self.weights[self.order])
-        before = np.r_[0.0, chosen][self.offsets[:-1]]
-        so_far = np.empty_like(chosen)
-        so_far[self.order] = np.maximum(chosen - repeat(before, self.offsets), 0.0)
+        cumulative = np.cumsum(self.weights[self.order])
+        before = np.r_[0.0, cumulative][self.offsets[:-1]]
+        so_far = np.empty_like(cumulative)
+        so_far[self.order] = np.maximum(cumulative - repeat(before, self.offsets), 0.0)
         return so_far / 4.0
 
 
@@ -128,7 +128,7 @@ class PlackettLuceLoss(Loss):
 class PlackettLuce(Surrogate):
     """Negative log-likelihood of the observed order under the Plackett-Luce model (ListMLE).
 
-    Its targets are positions, 1 the best, as `Permutations` holds them.
+    Its targets are positions, 1 the best, as in `Permutations`.
 
     References
     ----------
@@ -145,17 +145,19 @@ class PlackettLuce(Surrogate):
 
     @property
     def curvatures(self) -> tuple[str, ...]:
-        """The one that does not depend on the scores."""
+        """Majorising only, which does not depend on the scores."""
         return MAJORISING
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
-        """Sort the rows by position, once."""
+        """Sort the rows by position, once, and build the loss."""
         queries = repeat(np.arange(len(offsets) - 1), offsets)
         order = np.lexsort((targets, queries))
-        places = np.arange(1, len(order) + 1) - repeat(offsets[:-1], offsets)
-        if (wrong := targets[order] != places).any():
+        positions = np.arange(1, len(order) + 1) - repeat(offsets[:-1], offsets)
+        if (wrong := targets[order] != positions).any():
             query = int(queries[np.argmax(wrong)])
-            seen = targets[offsets[query] : offsets[query + 1]][:10].tolist()
-            problem = f"{self.name} reads positions, but query number {query} (ascending ids) has {seen}"
+            first_positions = targets[offsets[query] : offsets[query + 1]][:10].tolist()
+            problem = (
+                f"{self.name} reads positions, but query number {query} (ascending ids) has {first_positions}"
+            )
             raise LabelError(problem, "each query's positions are 1 (best) to n, without ties.")
         return PlackettLuceLoss(offsets, weights, order)

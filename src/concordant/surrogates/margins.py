@@ -1,4 +1,4 @@
-"""Margin functions phi(t), t = how far the better item is ahead, and the facts that theorems ask about."""
+"""Margin functions phi(t) of t, the lead of the better item, and the facts about them that theorems need."""
 
 from __future__ import annotations
 
@@ -10,30 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from concordant._numbers import as_double
+from concordant._base.validate import as_double
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.types import ArrayLike
 
-__all__ = ["MARGINS", "Margin", "exponential", "hinge", "huber_hinge", "logistic", "margin", "squared_hinge"]
-
 CLIP, LOGISTIC, EXPONENTIAL = 0, 1, 2  # kinds of formula, as kernels read them
-# A hinge is a Huber hinge of no width: no sum of scores and edge comes this near the edge. A power of two, so
-# that its slope is -1 and no other number.
+# A hinge is a Huber hinge of negligible width: no sum of scores and edge comes this near to the edge. A power
+# of two, so that its slope is exactly -1.
 NO_WIDTH = 2.0**-200
 
 
 @dataclass(frozen=True, repr=False)
 class Margin:
-    """A non-increasing convex function of a score difference, and what is true of it.
+    """Non-increasing convex function of a score difference, with its properties.
 
-    Margins with quadratic and linear pieces are all of one form: with d = edge - t and c = d clipped to
-    [0, width], phi(t) = scale * c * (2 d - c): a parabola over the first `width` below the edge, its
-    tangent from there on.
+    Margins with quadratic and linear pieces share a form: with d = edge - t and c = d clipped to [0, width],
+    phi(t) = scale * c * (2 d - c): a parabola over the first `width` below the edge, and its tangent beyond.
 
     Attributes
     ----------
     convex, non_increasing, differentiable
-        As the words say.
+        Properties of phi.
     favours_order
         phi(t) < phi(-t) for every t > 0.
     falls_at_zero
@@ -41,7 +38,7 @@ class Margin:
     flat_from
         The smallest t from which the slope is 0; infinite if there is none.
     lipschitz
-        The steepest slope, without its sign; infinite if there is none.
+        The largest absolute slope; infinite if there is none.
     smoothness
         The largest change of slope per unit of t; infinite if there is none.
     """
@@ -62,7 +59,7 @@ class Margin:
 
     @property
     def order_preserving(self) -> bool:
-        """Whether it meets the conditions under which the pairwise loss is order-preserving.
+        """True if the pairwise loss with this margin is order-preserving.
 
         References
         ----------
@@ -82,7 +79,7 @@ class Margin:
         return self.kind, *self.parameters
 
     def value(self, t: ArrayLike) -> Any:
-        """phi(t), elementwise.
+        """Return phi(t), elementwise.
 
         >>> squared_hinge.value([-1.0, 0.5, 2.0]).tolist()
         [4.0, 0.25, 0.0]
@@ -91,23 +88,23 @@ class Margin:
         if self.kind == LOGISTIC:
             return np.logaddexp(0.0, -t)
         if self.kind == EXPONENTIAL:
-            with np.errstate(over="ignore"):  # infinite: that is its value in doubles
+            with np.errstate(over="ignore"):  # overflow to infinity is its value in doubles
                 return np.exp(-t)
         d = np.maximum(self.edge - t, 0.0)
         c = np.minimum(d, self.width)
         return self.scale * c * (2.0 * d - c)
 
     def slope(self, t: ArrayLike) -> Any:
-        """phi'(t); where phi has a corner, the slope to the right of it."""
+        """Return phi'(t); at a corner, the slope to the right of it."""
         t = np.asarray(t, dtype=np.float64)
         if self.kind == LOGISTIC:
-            return -np.exp(-np.logaddexp(0.0, t))  # all digits where it is small, unlike 1 - tanh
+            return -np.exp(-np.logaddexp(0.0, t))  # accurate if small, unlike 1 - tanh
         if self.kind == EXPONENTIAL:
             return -self.value(t)
         return -2.0 * self.scale * np.clip(self.edge - t, 0.0, self.width)
 
     def curvature(self, t: ArrayLike) -> Any:
-        """phi''(t); a generalised second derivative where the slope has a corner."""
+        """Return phi''(t); a generalised second derivative where the slope has a corner."""
         t = np.asarray(t, dtype=np.float64)
         if self.kind == LOGISTIC:
             return 0.25 / np.cosh(np.minimum(0.5 * np.abs(t), 350.0)) ** 2
@@ -149,7 +146,7 @@ squared_hinge = Margin(
 hinge = Margin("hinge", CLIP, 1.0, NO_WIDTH, 0.5 / NO_WIDTH, differentiable=False, flat_from=1.0)
 overtaken = Margin(
     "overtaken", CLIP, 0.0, NO_WIDTH, 0.5 / NO_WIDTH, differentiable=False, falls_at_zero=False, flat_from=0.0
-)  # max(0, -t): a hinge whose margin stands in the scores
+)  # max(0, -t): a hinge whose margin is part of the scores
 logistic = Margin("logistic", LOGISTIC, smoothness=0.25)
 exponential = Margin("exponential", EXPONENTIAL, lipschitz=math.inf)
 
@@ -163,7 +160,7 @@ MARGINS: dict[str, Callable[[], Margin]] = {
 
 
 def margin(name: str | Margin) -> Margin:
-    """Give a margin by its name; `huber_hinge(0.25)` sets the width.
+    """Return a margin by its name; `huber_hinge(0.25)` sets the width.
 
     >>> margin("huber_hinge(0.25)").flat_from
     1.25
@@ -175,9 +172,9 @@ def margin(name: str | Margin) -> Margin:
     if isinstance(name, str):
         if name in MARGINS:
             return MARGINS[name]()
-        if found := re.fullmatch(r"huber_hinge\((?:h=)?([-+.\deE]+)\)", name):
+        if match := re.fullmatch(r"huber_hinge\((?:h=)?([-+.\deE]+)\)", name):
             try:
-                return huber_hinge(float(found[1]))
+                return huber_hinge(float(match[1]))
             except ValueError as error:
-                raise ParameterError("h", found[1], "a finite number > 0") from error
+                raise ParameterError("h", match[1], "a finite number > 0") from error
     raise UnknownNameError("margin", name, MARGINS)

@@ -1,4 +1,4 @@
-"""Surrogates that compare items two at a time: the order-preserving one, and the preorder baseline."""
+"""Surrogates that compare pairs of items: the order-preserving one, and the preorder baseline."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from concordant._segments import segment_sum
+from concordant._base.segments import segment_sum
+from concordant._base.validate import check_choice, freeze
 from concordant.exceptions import GradeError, ParameterError
-from concordant.supervision.columns import frozen
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin, margin
-from concordant.surrogates.spaces import Spaces
-from concordant.surrogates.surrogate import MAJORISING, Loss, Surrogate, check_choice, repeat
+from concordant.surrogates.surrogate import MAJORISING, Loss, Spaces, Surrogate, repeat
 from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["LONG", "Pairwise", "Preorder"]
-
 LONG = 256  # about where sweeping overtakes comparing every pair (`benchmarks surrogates`, `maxmargin`)
-HIGHEST_EXP2 = 1000  # above, 2^grade leaves the doubles
+HIGHEST_EXP2 = 1000  # above, 2^grade overflows
 
 
 class PairLoss(Loss):
     """Sum over pairs of weight * phi(score difference).
 
-    `levels` None: every pair (i, j) at weights[i]. Else pairs with levels[i] > levels[j], at
-    weights[i] * min(levels[i] - levels[j], top).
+    With `levels` None: every pair (i, j) with weight weights[i]. Otherwise pairs with levels[i] > levels[j],
+    with weight weights[i] * min(levels[i] - levels[j], top).
     """
 
     def __init__(
@@ -38,10 +35,10 @@ class PairLoss(Loss):
         top: float = np.inf,
     ) -> None:
         super().__init__(offsets)
-        self.shape, self.weights, self.top = shape, frozen(weights), float(top)
+        self.shape, self.weights, self.top = shape, freeze(weights), float(top)
         self.graded = levels is not None
-        self.levels = self.weights if levels is None else frozen(levels)
-        # The exponential needs neither order nor double loop; for the logistic nothing faster is known.
+        self.levels = self.weights if levels is None else freeze(levels)
+        # The exponential needs neither sorting nor a double loop; for the logistic no faster way is known.
         self.limit = {CLIP: LONG, EXPONENTIAL: -1, LOGISTIC: np.iinfo(np.int64).max}[shape.kind]
         self.longest = int(np.diff(offsets).max(initial=-1))
         swept = self.graded and self.longest > self.limit
@@ -51,29 +48,50 @@ class PairLoss(Loss):
         self.spaces = Spaces(self.longest)
 
     def chunk(self, scores: FloatArray, first: int, last: int, values: FloatArray, grad: FloatArray) -> None:
-        """Short lists by double loops, long ones by sweeps."""
-        pairs = self.weights, self.levels, self.top, self.graded, self.offsets
+        """Evaluate short lists by double loops, long ones by sweeps."""
+        self._run_kernels(scores, scores, first, last, values, grad, second=False)
+
+    def product_chunk(
+        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
+    ) -> None:
+        """Compute like `chunk`."""
+        self._run_kernels(scores, vector, first, last, product, product, second=True)
+
+    def _run_kernels(
+        self,
+        scores: FloatArray,
+        vector: FloatArray,
+        first: int,
+        last: int,
+        values: FloatArray,
+        result: FloatArray,
+        *,
+        second: bool,
+    ) -> None:
+        """Fill values and gradient; if `second`, fill the Hessian times the vector only."""
+        chunk, results = (self.offsets, first, last), (second, values, result)
+        pairs = self.weights, self.levels, self.top, self.graded
         if self.shape.kind == LOGISTIC:
-            from concordant.surrogates.kernels.pairs import logistic_chunk
+            from concordant.surrogates.short_pair_kernels import logistic_chunk
 
-            logistic_chunk(scores, *pairs, first, last, values, grad)
+            logistic_chunk(scores, vector, pairs, chunk, *results)
         elif self.shape.kind == CLIP:
-            from concordant.surrogates.kernels.pairs import clip_chunk
+            from concordant.surrogates.short_pair_kernels import clip_chunk
 
-            clip_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, values, grad)
+            clip_chunk(scores, vector, pairs, chunk, self.limit, self.shape.parameters, *results)
         if self.longest > self.limit:
-            from concordant.surrogates.kernels.graded import graded_chunk
-            from concordant.surrogates.kernels.long import all_chunk
+            from concordant.surrogates.graded_pair_kernels import graded_chunk
+            from concordant.surrogates.long_pair_kernels import all_chunk
 
-            with self.spaces.lent() as space:
-                lists = self.offsets, first, last, self.limit, self.shape.code, space, values, grad
+            with self.spaces.lend() as space:
+                lists = vector, chunk, self.limit, self.shape.code, second, space, values, result
                 if self.graded:
-                    graded_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
+                    graded_chunk(scores, (self.weights, self.levels, self.codes, self.top), *lists)
                 else:
                     all_chunk(scores, self.weights, *lists)
 
     def curvature(self, scores: ArrayLike, kind: str, grad: FloatArray | None = None) -> FloatArray:
-        """The margin's greatest curvature times the weights of all pairs of a row: the same at all scores."""
+        """Return the margin's greatest curvature times the weights of a row's pairs, whatever the scores."""
         del scores, grad
         if not np.isfinite(self.shape.smoothness):
             raise ParameterError("curvature", kind, f"one of a margin that has it: {self.shape} has none")
@@ -82,41 +100,17 @@ class PairLoss(Loss):
 
     @cached_property
     def pair_weights(self) -> FloatArray:
-        """Summed weights of the pairs of each row, those with itself left out."""
+        """Summed weights of the pairs of each row, without the pair with itself."""
         if not self.graded:
             sizes = repeat(np.diff(self.offsets).astype(np.float64), self.offsets)
-            whole = repeat(segment_sum(self.weights, self.offsets), self.offsets)
-            own: FloatArray = (sizes - 2.0) * self.weights + whole
-            return np.maximum(own, 0.0)
-        return graded_pair_weights(self.weights, self.levels, self.top, self.offsets)
-
-    def product_chunk(
-        self, scores: FloatArray, vector: FloatArray, first: int, last: int, product: FloatArray
-    ) -> None:
-        """As `chunk`."""
-        pairs = self.weights, self.levels, self.top, self.graded, vector, self.offsets
-        if self.shape.kind == LOGISTIC:
-            from concordant.surrogates.kernels.pairs import logistic_product_chunk
-
-            logistic_product_chunk(scores, *pairs, first, last, product)
-        elif self.shape.kind == CLIP:
-            from concordant.surrogates.kernels.pairs import clip_product_chunk
-
-            clip_product_chunk(scores, *pairs, first, last, self.limit, *self.shape.parameters, product)
-        if self.longest > self.limit:
-            from concordant.surrogates.kernels.graded import graded_product_chunk
-            from concordant.surrogates.kernels.long import all_product_chunk
-
-            with self.spaces.lent() as space:
-                lists = vector, self.offsets, first, last, self.limit, self.shape.code, space, product
-                if self.graded:
-                    graded_product_chunk(scores, self.weights, self.levels, self.codes, self.top, *lists)
-                else:
-                    all_product_chunk(scores, self.weights, *lists)
+            query_weights = repeat(segment_sum(self.weights, self.offsets), self.offsets)
+            row_weights: FloatArray = (sizes - 2.0) * self.weights + query_weights
+            return np.maximum(row_weights, 0.0)
+        return _graded_pair_weights(self.weights, self.levels, self.top, self.offsets)
 
 
 def sweep_from(halvings: int) -> int:
-    """Items above which sweeping pays: the more, the more often the levels must be halved.
+    """Return the list length above which sweeping pays: it grows with the number of halvings of the levels.
 
     >>> sweep_from(1), sweep_from(4), sweep_from(12)
     (256, 512, 4608)
@@ -125,7 +119,7 @@ def sweep_from(halvings: int) -> int:
 
 
 def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
-    """Number of each row's level within its query, the lowest 0."""
+    """Return the rank of each row's level within its query, the lowest 0."""
     queries = repeat(np.arange(len(offsets) - 1), offsets)
     order = np.lexsort((levels, queries))
     rises = np.r_[False, np.diff(levels[order]) > 0]
@@ -136,35 +130,41 @@ def level_codes(levels: FloatArray, offsets: IntArray) -> IntArray:
     return codes
 
 
-def graded_pair_weights(weights: FloatArray, levels: FloatArray, top: float, offsets: IntArray) -> FloatArray:
-    """Sum over the pairs of each row of weights[better] * min(difference of levels, top).
+def _graded_pair_weights(
+    weights: FloatArray, levels: FloatArray, top: float, offsets: IntArray
+) -> FloatArray:
+    """Return the sum over the pairs of each row of weights[better] * min(difference of levels, top).
 
-    `top` is 1, and levels are whole numbers; or infinite.
+    Either `top` is 1 and levels are whole numbers, or `top` is infinite.
     """
-    starts = repeat(offsets[:-1], offsets)
-    slots = level_codes(levels, offsets) + starts
-
-    def below(values: FloatArray) -> FloatArray:
-        """Sum of the values of each row's query at lower levels."""
-        sums = np.r_[0.0, np.cumsum(np.bincount(slots, values, minlength=len(levels)))]
-        totals: FloatArray = sums[slots] - sums[starts]
-        return totals
-
-    def above(values: FloatArray) -> FloatArray:
-        """The same at higher levels."""
-        sums = np.r_[np.cumsum(np.bincount(slots, values, minlength=len(levels))[::-1])[::-1], 0.0]
-        totals: FloatArray = sums[slots + 1] - sums[repeat(offsets[1:], offsets)]
-        return totals
-
+    codes, ones = level_codes(levels, offsets), np.ones_like(weights)
     if top == 1.0:
-        return weights * below(np.ones_like(weights)) + above(weights)
-    better = weights * (levels * below(np.ones_like(weights)) - below(levels))
-    return np.maximum(better + above(weights * levels) - levels * above(weights), 0.0)
+        return weights * sum_below(ones, codes, offsets) + sum_above(weights, codes, offsets)
+    better = weights * (levels * sum_below(ones, codes, offsets) - sum_below(levels, codes, offsets))
+    above = sum_above(weights * levels, codes, offsets) - levels * sum_above(weights, codes, offsets)
+    return np.maximum(better + above, 0.0)
+
+
+def sum_below(values: FloatArray, codes: IntArray, offsets: IntArray) -> FloatArray:
+    """Sum, for each row, the values of its query's rows at lower levels."""
+    starts = repeat(offsets[:-1], offsets)
+    slots = codes + starts
+    sums = np.r_[0.0, np.cumsum(np.bincount(slots, values, minlength=len(values)))]
+    totals: FloatArray = sums[slots] - sums[starts]
+    return totals
+
+
+def sum_above(values: FloatArray, codes: IntArray, offsets: IntArray) -> FloatArray:
+    """Sum, for each row, the values of its query's rows at higher levels."""
+    slots = codes + repeat(offsets[:-1], offsets)
+    sums = np.r_[np.cumsum(np.bincount(slots, values, minlength=len(values))[::-1])[::-1], 0.0]
+    totals: FloatArray = sums[slots + 1] - sums[repeat(offsets[1:], offsets)]
+    return totals
 
 
 def pair_counts(levels: FloatArray, offsets: IntArray) -> FloatArray:
-    """Pairs of different levels of each query."""
-    # A query has at most as many levels as rows: each is counted in the slot of one of its rows.
+    """Count the pairs of different levels in each query."""
+    # A query has at most as many levels as rows: each level is counted in the slot of one of its rows.
     slots = level_codes(levels, offsets) + repeat(offsets[:-1], offsets)
     sizes = np.bincount(slots, minlength=len(levels)).astype(np.float64)
     counts: FloatArray = (np.diff(offsets).astype(np.float64) ** 2 - segment_sum(sizes**2, offsets)) / 2.0
@@ -175,15 +175,15 @@ def pair_counts(levels: FloatArray, offsets: IntArray) -> FloatArray:
 class Pairwise(Surrogate):
     """Order-preserving pairwise loss: sum over all i, j of targets[i] * phi(s_i - s_j).
 
-    Every pair is compared, also equal ones: so the expected loss keeps its form, and its minimiser follows
-    the expected targets.
+    Every pair is compared, including equal ones, so that the expected loss keeps its form and its minimiser
+    follows the expected targets.
 
     Parameters
     ----------
     margin
         phi: a `Margin` or its name.
     normalize
-        Divide by n(n - 1), so that long lists do not weigh more; consistency is not affected.
+        Divide by n(n - 1), so that long lists do not weigh more; consistency is unaffected.
 
     References
     ----------
@@ -199,37 +199,38 @@ class Pairwise(Surrogate):
     margin: Margin | str = "huber_hinge"
     normalize: bool = False
     name: ClassVar[str] = "pairwise"
+    weighs: ClassVar[str] = "targets"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "margin", margin(self.margin))
 
     @property
     def shape(self) -> Margin:
-        """The margin."""
+        """Return the margin, looked up by name."""
         return margin(self.margin)
 
     @property
     def smooth(self) -> bool:
-        """As the margin is."""
+        """True if the margin is differentiable."""
         return self.shape.differentiable
 
     @property
     def order_preserving(self) -> bool:
-        """Theorem 1's conditions on the margin."""
+        """True if the margin meets the conditions of Theorem 1."""
         return self.shape.order_preserving
 
     @property
     def needs_positive(self) -> bool:
-        """Margins that never become flat."""
+        """True for margins that never become flat."""
         return self.shape.differentiable and not np.isfinite(self.shape.flat_from)
 
     @property
     def curvatures(self) -> tuple[str, ...]:
-        """As the margin has any. The exact one is 0 where the margin is straight: steps would have no end."""
+        """Majorising, if the margin has it; the exact one is 0 where the margin is straight."""
         return MAJORISING if np.isfinite(self.shape.smoothness) else ()
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
-        """Weigh each pair by the target of its better item."""
+        """Weight each pair by the target of its better item."""
         scaled = targets * weights
         if self.normalize:
             sizes = np.diff(offsets).astype(np.float64)
@@ -241,7 +242,7 @@ class Pairwise(Surrogate):
 class Preorder(Surrogate):
     """Preorder loss on the grades y: sum over y_j < y_i of w_ij phi(s_i - s_j). A baseline: not consistent.
 
-    Its targets are grades, not standardized labels; they need not be whole.
+    Its targets are grades, not standardized labels; they need not be whole numbers.
 
     Parameters
     ----------
@@ -272,37 +273,32 @@ class Preorder(Surrogate):
 
     @property
     def smooth(self) -> bool:
-        """As the margin is."""
+        """True if the margin is differentiable."""
         return margin(self.margin).differentiable
 
     @property
     def ordinal(self) -> bool:
-        """Unless gains weigh the pairs."""
+        """True unless gains weight the pairs."""
         return self.weighting != "gain"
 
     @property
     def curvatures(self) -> tuple[str, ...]:
-        """As the margin has any."""
+        """Majorising, if the margin has it."""
         return MAJORISING if np.isfinite(margin(self.margin).smoothness) else ()
 
     def attach(self, targets: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
-        """Levels are the grades' numbers, or their gains."""
-        if self.weighting == "unit":
-            return self.compared(targets, offsets, weights)
-        counts = pair_counts(targets, offsets)
-        return self.compared(targets, offsets, weights * repeat(1.0 / np.maximum(counts, 1.0), offsets))
+        """Weight the pairs: each by its query's share, and by the gain if gains are asked for."""
+        if self.weighting != "unit":
+            counts = pair_counts(targets, offsets)
+            weights = weights * repeat(1.0 / np.maximum(counts, 1.0), offsets)
+        if self.weighting == "gain":
+            return PairLoss(margin(self.margin), offsets, weights, np.exp2(targets))
+        levels = level_codes(targets, offsets).astype(np.float64)
+        return PairLoss(margin(self.margin), offsets, weights, levels, top=1.0)
 
     def check_targets(self, targets: FloatArray) -> None:
-        """Gains must stay finite, too."""
+        """Check targets; gains must be finite, too."""
         super().check_targets(targets)
         if self.weighting == "gain" and (high := targets > HIGHEST_EXP2).any():
             row, problem = int(np.argmax(high)), "makes 2^grade overflow"
             raise GradeError(float(targets[row]), f"row {row}", problem, "grades are small.").at(row)
-
-    def compared(self, grades: FloatArray, offsets: IntArray, weights: FloatArray) -> Loss:
-        """Give the loss at these row weights."""
-        shape = margin(self.margin)
-        if self.weighting != "gain":
-            levels = level_codes(grades, offsets).astype(np.float64)
-            return PairLoss(shape, offsets, weights, levels, top=1.0)
-        return PairLoss(shape, offsets, weights, np.exp2(grades))

@@ -1,4 +1,4 @@
-"""Names of surrogates: one table, read by `surrogate("pairwise")`."""
+"""Table of surrogates by name, for `surrogate("pairwise")`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from concordant.exceptions import UnknownNameError
 from concordant.surrogates.listwise import PlackettLuce, Softmax
 from concordant.surrogates.pairwise import Pairwise, Preorder
 from concordant.surrogates.pointwise import Duchi, Squared
-from concordant.surrogates.position import PositionHinge
+from concordant.surrogates.position_hinge import PositionHinge
 from concordant.surrogates.surrogate import Surrogate
-
-__all__ = ["SURROGATES", "surrogate"]
 
 SURROGATES: Mapping[str, type[Surrogate]] = {
     kind.name: kind for kind in (Squared, Pairwise, Softmax, Duchi, PlackettLuce, Preorder, PositionHinge)
@@ -19,7 +17,7 @@ SURROGATES: Mapping[str, type[Surrogate]] = {
 
 
 def surrogate(name: str | Surrogate) -> Surrogate:
-    """Give the surrogate of this name with its defaults; a `Surrogate` is given back.
+    """Return the surrogate of this name with its defaults; a `Surrogate` is returned unchanged.
 
     >>> surrogate("pairwise").margin.name
     'huber_hinge'

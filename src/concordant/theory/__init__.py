@@ -1,4 +1,4 @@
-"""What is guaranteed, and how far a ranker is from the best possible."""
+"""Guarantees: which combinations are consistent, and how far a ranker is from the best possible."""
 
 import lazy_loader
 
@@ -8,18 +8,16 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "bounds",
         "catalogue",
         "certificate",
+        "certify",
         "combination",
         "conditions",
         "kinds",
         "lowrank",
-        "matrix",
-        "minimiser",
         "regret",
         "replicates",
         "search",
         "spaces",
         "theorem",
         "transfer",
-        "witness",
     ],
 )

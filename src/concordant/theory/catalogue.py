@@ -1,8 +1,7 @@
-"""The catalogue: every combination of metric, labels, surrogate and decoder, and what is known of it.
+"""The catalogue: every combination of metric, labels, surrogate and decoder, and its theorem.
 
-A plain table. Each combination whose parts fit together is covered by exactly one entry; what an entry
-calls proven is attacked by the tests on thousands of distributions, and what it calls refuted is found anew
-by the search.
+A plain table. Each combination whose parts fit together is covered by exactly one entry. The tests attack
+what an entry calls proven on thousands of distributions, and the search finds what it calls refuted.
 
 >>> from concordant.theory.combination import combination
 >>> theorem_of(combination("ndcg@10", "pairwise")).name
@@ -13,18 +12,21 @@ by the search.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from concordant.exceptions import ParameterError
+from concordant.metrics.metric import Metric
 from concordant.theory.combination import Combination
 from concordant.theory.conditions import CONDITIONS
 from concordant.theory.theorem import Theorem
 
-__all__ = ["CATALOGUE", "MEANINGS", "theorem_of"]
+FEATURE_WEIGHTS = "feature_weights"
 
 MEANINGS: Mapping[str, str] = {  # conditions, in words
     **{name: condition.meaning for name, condition in CONDITIONS.items()},
     "proven_decode": "on queries whose order the decoder proves best (`Decoded.proven`)",
+    FEATURE_WEIGHTS: "the weights of items are positive, and depend on the features alone",
 }
 BUFFONI = "Buffoni, Calauzènes, Gallinari and Usunier (2011)"
 RAMASWAMY = "Ramaswamy, Agarwal and Tewari (2013)"
@@ -58,7 +60,7 @@ CATALOGUE = (
         "not standardized",
         "refuted",
         "No function of the labels has an expectation that is optimal for every distribution, so that no "
-        "order-preserving loss is consistent.",
+        "convex order-preserving loss that is linear in one is consistent.",
         f"{BUFFONI}, converse of Theorem 2; that none exists: Theorem 3 for err, else by enumeration",
         ("known", "items", "targets", "not standardized", "order-preserving at all"),
     ),
@@ -154,17 +156,89 @@ CATALOGUE = (
     Theorem(
         "unknown",
         "open",
-        "Nothing is shown of this loss, or of this metric: a class or margin of the caller's own, or a sum "
-        "over interleavings.",
+        "Nothing is shown of this loss, or of this metric: a class, margin or penalty of the caller's own, "
+        "or a sum over interleavings.",
         "no reference",
         ("unknown",),
     ),
 )
 
+GAINS_WEIGHTED = Theorem(
+    "gains weighted",
+    "proven",
+    "The loss is linear in its targets and multiplies each by its item's weight; a target depends on its own "
+    "item's label alone. It is consistent with the discounted sum of targets that are multiplied by the "
+    "weights: of dcg, p@k and eru the metric with weighted gains, of ndcg@1 and ap@1 on two grades p@1. With "
+    "inverse propensities on clicks, and a gain of 0 for no click, that is the metric of the labels behind "
+    "the clicks.",
+    "proof in the documentation, page Certificates",
+    (),
+)
+TARGETS_WEIGHTED = Theorem(
+    "targets weighted",
+    "refuted",
+    "The loss multiplies each target by its item's weight, but a target depends on the labels of the whole "
+    "list. Weighted targets are in general the targets of no labels: not of those given, and not of the "
+    "labels behind clicks.",
+    "exact counterexamples in the documentation, pages Rankers and Certificates",
+    (),
+)
+TERMS_WEIGHTED = Theorem(
+    "terms weighted",
+    "refuted",
+    "The loss weighs the whole term of an item, not its target. It learns weighted means of the targets r, "
+    "such as E[w r] / E[w]. Weights w that depend on the features alone change nothing, since these means "
+    "are then E[r]. Inverse propensities correct nothing.",
+    "proof in the documentation, page Certificates",
+    (),
+)
+OTHERWISE_WEIGHTED = Theorem(
+    "otherwise weighted",
+    "refuted",
+    "The loss is consistent under a condition only, and nothing is shown of it where items have weights.",
+    "no reference",
+    (),
+)
 
-def theorem_of(one: Combination) -> Theorem:
-    """Give the entry that covers a combination."""
+
+def under_item_weights(combination: Combination, base: Theorem, conditions: Sequence[str]) -> Theorem:
+    """Return the theorem for weights that differ within queries; `base` holds without, under `conditions`.
+
+    >>> from concordant.theory.combination import combination
+    >>> losses = [combination(name, loss) for name in ("dcg", "ndcg") for loss in ("softmax", "squared")]
+    >>> [under_item_weights(loss, theorem_of(loss), ()).name for loss in losses]
+    ['gains weighted', 'terms weighted', 'targets weighted', 'terms weighted']
+    """
+    if base.status != "proven" and not conditions:
+        return base
+    if combination.surrogate.weighs == "terms":
+        conditions_with_weights = tuple(f"{name} and {FEATURE_WEIGHTS}" for name in conditions) or (
+            FEATURE_WEIGHTS,
+        )
+        return replace(TERMS_WEIGHTED, hypotheses=base.hypotheses, holds_under=conditions_with_weights)
+    if combination.surrogate.weighs == "targets":
+        gains = combination.metric.itemwise_targets(combination.space)
+        return replace(GAINS_WEIGHTED if gains else TARGETS_WEIGHTED, hypotheses=base.hypotheses)
+    return replace(OTHERWISE_WEIGHTED, hypotheses=base.hypotheses)
+
+
+def meaning_of(condition: str, metric: Metric) -> str:
+    """Return the meaning of a condition, or of several joined by "and"; for AP also an unusual divisor.
+
+    >>> from concordant import metric
+    >>> meaning_of("P_reinforce", metric("ap@2[ap_denominator=min]"))
+    'an item more relevant on its own ... by the company it keeps, with u_ij = E[y_i y_j / min(sum(y), 2)]'
+    """
+    divisor = getattr(metric, "share_divisor", "sum(y)")
+    meanings = dict(MEANINGS)
+    if divisor != "sum(y)":
+        meanings["P_reinforce"] += f", with u_ij = E[y_i y_j / {divisor}]"
+    return "; and ".join(meanings[name] for name in condition.split(" and "))
+
+
+def theorem_of(combination: Combination) -> Theorem:
+    """Return the entry that covers a combination."""
     for theorem in CATALOGUE:
-        if theorem.covers(one):
+        if theorem.covers(combination):
             return theorem
-    raise ParameterError("combination", str(one), "one of the catalogue")  # a test sees to it
+    raise ParameterError("combination", str(combination), "one of the catalogue")  # a test sees to it

@@ -1,4 +1,4 @@
-"""Certificate: what is guaranteed of a combination, under which condition, or the counterexample."""
+"""Certificate: the guarantee of a combination, and its condition, or the counterexample."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from concordant.exceptions import NoRegretBoundError
-from concordant.metrics.conditions import CONDITIONS
+from concordant.metrics.metric import CONDITIONS
 from concordant.metrics.standardization import EVERY, NOTHING
-from concordant.theory.catalogue import MEANINGS
+from concordant.theory.catalogue import meaning_of
 from concordant.theory.combination import Combination
-from concordant.theory.kinds import described
+from concordant.theory.kinds import format_surrogate
 from concordant.theory.search.counterexample import Counterexample
-from concordant.theory.search.impossibility import Impossibility
+from concordant.theory.search.proof import Impossibility
 from concordant.theory.theorem import STATUSES, Theorem
 from concordant.theory.transfer import Transfer, transfer_of
 from concordant.types import ArrayLike
 
-__all__ = ["Certificate", "Tried"]
-
 
 @dataclass(frozen=True)
 class Tried:
-    """What was tried on a machine.
+    """Summary of a search for counterexamples.
 
     Attributes
     ----------
     n_items
         Items of the queries.
     distributions
-        Label distributions whose minimiser was found and decoded; 0 where all orders are worth the same.
+        Label distributions whose minimiser was found and decoded; 0 if all orders are worth the same.
     worst
-        Largest regret among them; 0 where there is none beyond rounding.
+        Largest regret among them; 0 if there is none beyond rounding.
     unsettled
         Distributions left out, since no minimiser was found.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
     """
 
     n_items: tuple[int, ...]
@@ -58,7 +56,7 @@ class Tried:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """What is known of a combination, and what was seen when it was put to the test.
+    """Theorem on a combination, and the results of testing it.
 
     Attributes
     ----------
@@ -69,11 +67,11 @@ class Certificate:
     status
         Over all distributions of the labels: "proven", "conditional", "refuted" or "open".
     tried
-        What was tried; None where only the catalogue was asked (`budget=0`).
+        Summary of the search; None if only the catalogue was consulted (`budget=0`).
     counterexample
-        A distribution on which it fails, verified in exact arithmetic; None where none was found.
+        A distribution on which the combination fails, verified in exact arithmetic; None if none was found.
     impossibility
-        A proof that no function of the labels would serve, where one was found.
+        A proof that no function of the labels would serve; None if none was found.
     """
 
     combination: Combination
@@ -85,17 +83,17 @@ class Certificate:
 
     @property
     def holds_under(self) -> tuple[str, ...]:
-        """Conditions on the labels under which it is consistent all the same."""
+        """Conditions on the labels under which the combination is consistent nevertheless."""
         return () if self.status == "proven" else self.theorem.conditions(self.combination)
 
     @property
     def condition(self) -> str:
-        """What consistency rests on: "every distribution", conditions of which one will do, or "nothing"."""
+        """Condition of consistency: "every distribution", alternatives joined by "or", or "nothing"."""
         return EVERY if self.status == "proven" else " or ".join(self.holds_under) or NOTHING
 
     @property
     def transfer(self) -> Transfer | None:
-        """How regret of the surrogate bounds that of the metric, for every distribution; None: no proof."""
+        """Bound of the metric's regret by the surrogate's, for every distribution; None if unproven."""
         return transfer_of(self.combination) if self.status == "proven" else None
 
     def regret_bound(
@@ -103,36 +101,41 @@ class Certificate:
         surrogate_regret: ArrayLike,
         *,
         n_items: int,
-        mass: float | None = None,
+        mass: ArrayLike = None,
         assume: str | None = None,
     ) -> Any:
-        """Give the most that the metric can lose where the surrogate is this far above its least value.
+        """Return the largest regret of the metric that a regret of the surrogate allows.
 
         Parameters
         ----------
         surrogate_regret
-            Expected surrogate of a query less its least value, >= 0; or their mean over queries.
+            Expected surrogate of a query less its least value, >= 0, or the mean over queries: the metric's
+            regret is then for that query, or the mean. An array holds one regret per query.
         n_items
-            Items of the query, or of the largest.
+            Number of items of the query, or of the largest query.
         mass
-            Expected sum of the targets of a query, or its mean over queries, where the bound needs it.
+            Expected sum of the targets of the query, or the mean over the queries, if the bound needs it. A
+            mean bounds the mean regret, not single queries; an array of regrets takes a mass per query, or
+            the largest.
         assume
             A condition on the labels under which a bound is known, "low_noise"; None: for every distribution.
         """
-        known = self.transfer if assume is None else transfer_of(self.combination, assume)
-        if known is None:
-            one = self.combination
-            raise NoRegretBoundError(str(one.metric), described(one.surrogate), self.status)
-        return known.bound(surrogate_regret, n_items=n_items, mass=mass)
+        transfer = self.transfer if assume is None else transfer_of(self.combination, assume)
+        if transfer is None:
+            combination = self.combination
+            raise NoRegretBoundError(
+                str(combination.metric), format_surrogate(combination.surrogate), self.status
+            )
+        return transfer.bound(surrogate_regret, n_items=n_items, mass=mass)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values."""
-        one, tried = self.combination, self.tried
+        """Return the certificate as plain values."""
+        combination, tried = self.combination, self.tried
         return {
-            "metric": str(one.metric),
-            "labels": one.space,
-            "surrogate": described(one.surrogate),
-            "decoder": one.decoder,
+            "metric": str(combination.metric),
+            "labels": combination.space,
+            "surrogate": format_surrogate(combination.surrogate),
+            "decoder": combination.decoder,
             "status": self.status,
             "condition": self.condition,
             "holds_under": list(self.holds_under),
@@ -147,12 +150,12 @@ class Certificate:
         }
 
     def to_json(self) -> str:
-        """Give all of it as JSON."""
+        """Return the certificate as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
     def __repr__(self) -> str:
-        held = f", holds under {' or '.join(self.holds_under)}" if self.holds_under else ""
-        return f"Certificate({self.combination}: {self.status}{held})"
+        conditions = f", holds under {' or '.join(self.holds_under)}" if self.holds_under else ""
+        return f"Certificate({self.combination}: {self.status}{conditions})"
 
     def __str__(self) -> str:
         parts = [textwrap.fill(self.paragraph(), 110)]
@@ -163,7 +166,7 @@ class Certificate:
         return "\n\n".join(parts)
 
     def reservations(self, tried: Tried) -> Iterator[str]:
-        """Say what the search leaves open."""
+        """Yield what the search leaves open."""
         if self.counterexample is not None or not tried.distributions:
             return
         if tried.worst > 0.0:
@@ -172,14 +175,20 @@ class Certificate:
             yield "A counterexample may take a larger budget, or more items."
 
     def paragraph(self) -> str:
-        """Say in a few sentences what holds."""
-        known = self.status == self.theorem.status or self.counterexample is not None
+        """Summarise the certificate in a few sentences."""
+        is_as_catalogued = self.status == self.theorem.status or self.counterexample is not None
         meant = (
-            STATUSES[self.status] if known else f"The catalogue calls it {self.theorem.status}: see below."
+            STATUSES[self.status]
+            if is_as_catalogued
+            else f"The catalogue calls it {self.theorem.status}: see below."
         )
         said = [f"{self.combination}: {self.status}.", meant, self.theorem.statement]
         said.append(f"({self.theorem.reference}.)")
-        said += [f"It is consistent under {shown(name)}: {MEANINGS[name]}." for name in self.holds_under]
+        metric = self.combination.metric
+        said += [
+            f"It is consistent under {_format_condition(condition)}: {meaning_of(condition, metric)}."
+            for condition in self.holds_under
+        ]
         if self.transfer is not None:
             said.append(f"{self.transfer.statement[:1].upper()}{self.transfer.statement[1:].rstrip('.')}.")
         if self.tried is not None:
@@ -187,6 +196,5 @@ class Certificate:
         return " ".join(said)
 
 
-def shown(condition: str) -> str:
-    """Give a condition with where it is shown to suffice, if a paper shows it."""
+def _format_condition(condition: str) -> str:
     return f"{condition} ({CONDITIONS[condition]})" if condition in CONDITIONS else condition

@@ -1,4 +1,4 @@
-"""Combination: a metric, the labels it is read on, a surrogate and a decoder; and whether they fit together.
+"""Combination: a metric, its labels, a surrogate and a decoder; and whether they fit together.
 
 >>> combination("ndcg@10", "pairwise")
 Combination(ndcg@10 on grades, pairwise, sort)
@@ -10,32 +10,22 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from concordant.data.queries import Queries
 from concordant.exceptions import NoStandardizationError, ParameterError, UnknownNameError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
-from concordant.metrics.parse import METRICS
 from concordant.metrics.parse import metric as read_metric
 from concordant.metrics.standardization import usable_targets
-from concordant.supervision.queries import Queries
-from concordant.surrogates.orders import ListwiseHinge
-from concordant.theory.kinds import KINDS, PairSquared, SurrogateLike, described, read_kind
+from concordant.surrogates.order_hinge import ListwiseHinge
+from concordant.theory.kinds import PairSquared, SurrogateLike, format_surrogate, read_kind
 from concordant.theory.spaces import SPACES, every_label, spaces_of
 
-__all__ = [
-    "DECODERS",
-    "Combination",
-    "combination",
-    "misfit",
-    "registered",
-]
-
-
 ITEMS = ("sort", "top")  # decoders of scores of items
-DECODERS: Mapping[str, str] = {  # name -> what it does
+DECODERS: Mapping[str, str] = {  # name -> description
     "sort": "sorts the scores of items",
     "top": "takes the items of the q highest scores",
     "auto": "the best order of scores of pairs, proven where that can be done",
@@ -53,14 +43,14 @@ OF_PAIRS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, repr=False)
 class Combination:
-    """What is certified.
+    """Metric, label space, surrogate and decoder that are certified together.
 
     Attributes
     ----------
     metric, surrogate
-        As values.
+        The metric and the surrogate, as objects.
     space
-        What the labels may be: a name of `theory.spaces.SPACES`.
+        Label space: a name of `theory.spaces.SPACES`.
     decoder
         A name of `DECODERS`.
     """
@@ -72,8 +62,8 @@ class Combination:
 
     @property
     def standardized(self) -> bool:
-        """Whether the metric has a standardization for every distribution of these labels."""
-        return standardizes(self.metric, self.space)
+        """True if the metric has a standardization for every distribution of these labels."""
+        return _standardizes(self.metric, self.space)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -85,12 +75,12 @@ class Combination:
         return f"Combination({self})"
 
     def __str__(self) -> str:
-        return f"{self.metric} on {self.space}, {described(self.surrogate)}, {self.decoder}"
+        return f"{self.metric} on {self.space}, {format_surrogate(self.surrogate)}, {self.decoder}"
 
 
 @functools.lru_cache(maxsize=256)
-def standardizes(metric: Metric, space: str) -> bool:
-    """Tell whether the metric gives a target to every label of three items."""
+def _standardizes(metric: Metric, space: str) -> bool:
+    """True if the metric gives a target to every label of three items."""
     try:
         for label in every_label(space, 3):
             metric.targets(label)
@@ -105,119 +95,109 @@ def combination(
     decoder: str = "auto",
     labels: str = "auto",
 ) -> Combination:
-    """Read a combination from names; one whose parts do not fit together is refused, with the reason.
+    """Read a combination from names; raise, with the reason, if the parts do not fit together.
 
     Parameters
     ----------
-    metric
-        A metric, or its name.
-    surrogate
-        A surrogate, or its name: those of `concordant.surrogates.SURROGATES`, "listwise_hinge" (of this
-        metric), or "pairs" (what `PairRanker` minimises); also with parameters, "pairwise(logistic)".
+    metric, surrogate
+        As for `concordant.certify`.
     decoder
-        A name of `DECODERS`; "auto": sorting for scores of items, the exact decoder for those of pairs.
+        A name of `DECODERS`; "auto": sorting for scores of items, the exact decoder for scores of pairs.
     labels
         A name of `theory.spaces.SPACES`; "auto": the first space of the metric that the surrogate can read.
     """
-    chosen, kind = read_metric(metric), read_kind(surrogate, metric)
+    parsed_metric, kind = read_metric(metric), read_kind(surrogate, metric)
     if labels != "auto" and labels not in SPACES:
         raise UnknownNameError("label space", labels, SPACES)
     if not isinstance(decoder, str) or decoder not in DECODERS:
         raise UnknownNameError("decoder", decoder, DECODERS)
     if decoder == "auto" and not isinstance(kind, PairSquared):
         decoder = "sort"
-    spaces = spaces_of(chosen) if labels == "auto" else (labels,)
-    reasons = [misfit(Combination(chosen, space, kind, decoder)) for space in spaces]
+    spaces = spaces_of(parsed_metric) if labels == "auto" else (labels,)
+    reasons = [misfit(Combination(parsed_metric, space, kind, decoder)) for space in spaces]
     if not spaces:
-        raise ParameterError("metric", str(chosen), "one of rankings")
+        raise ParameterError("metric", str(parsed_metric), "one of rankings")
     if "" not in reasons:
-        given = f"{chosen}, {kind.name}, {decoder}"
-        raise ParameterError("combination", given, f"one that fits: {reasons[0]}")
-    return Combination(chosen, spaces[reasons.index("")], kind, decoder)
+        description = f"{parsed_metric}, {format_surrogate(kind)}, {decoder}"
+        raise ParameterError("combination", description, f"one that fits: {reasons[0]}")
+    return Combination(parsed_metric, spaces[reasons.index("")], kind, decoder)
 
 
-def misfit(one: Combination) -> str:
-    """Say why the parts of a combination cannot be put together; empty where they can."""
-    metric, surrogate = one.metric, one.surrogate
-    if unread := space_misfit(one):
+def misfit(combination: Combination) -> str:
+    """Return why the parts of a combination do not fit together; empty if they do."""
+    metric, surrogate = combination.metric, combination.surrogate
+    if unread := _space_misfit(combination):
         return unread
     if isinstance(surrogate, PairSquared):
-        return pair_misfit(one)
-    if one.decoder not in ITEMS:
-        return f"{one.decoder} decodes scores of pairs, and {surrogate.name} scores items"
-    if one.decoder == "top" and metric.name != "p":
+        return _pair_misfit(combination)
+    if combination.decoder not in ITEMS:
+        return f"{combination.decoder} decodes scores of pairs, and {surrogate.name} scores items"
+    if combination.decoder == "top" and metric.name != "p":
         return f"top gives a set, and {metric.name} judges orders"
-    return label_misfit(one)
+    return _label_misfit(combination)
 
 
-def space_misfit(one: Combination) -> str:
-    """Say why the metric cannot judge labels of this space."""
-    if isinstance(one.metric, ComparisonMetric):
-        return f"{one.metric.name} judges comparisons, not rankings"
-    if one.space not in spaces_of(one.metric):
-        return f"{one.metric.name} does not read {one.space}"
-    return grade_misfit(one) if one.space in ("binary", "grades") else ""
+def _space_misfit(combination: Combination) -> str:
+    if isinstance(combination.metric, ComparisonMetric):
+        return f"{combination.metric.name} judges comparisons, not rankings"
+    if combination.space not in spaces_of(combination.metric):
+        return f"{combination.metric.name} does not read {combination.space}"
+    return _grade_misfit(combination) if combination.space in ("binary", "grades") else ""
 
 
-def grade_misfit(one: Combination) -> str:
-    """Say why the metric's convention cannot judge these grades."""
-    highest = one.metric.convention.max_grade if one.metric.name == "err" else math.inf
+def _grade_misfit(combination: Combination) -> str:
+    highest = combination.metric.convention.max_grade if combination.metric.name == "err" else math.inf
     if highest == "data":
         return "with max_grade='data' a label is worth more or less by what the other labels are"
-    if one.space == "grades" and (highest == "probability" or float(highest) < 2):
+    if combination.space == "grades" and (highest == "probability" or float(highest) < 2):
         return f"with max_grade={highest} no grade is above 1: the labels are binary"
-    highest = 1.0 if one.space == "binary" else max(2.0, math.ceil(one.metric.convention.relevant_from))
-    chosen = one.metric.read_labels([highest, 1.0, 0.0])
-    if not usable_targets(one.metric, chosen, Queries.from_sizes([len(chosen)]))[0].any():
-        return f"{one.metric} tells no two of these grades apart: name other labels, or another convention"
+    highest = (
+        1.0
+        if combination.space == "binary"
+        else max(2.0, math.ceil(combination.metric.convention.relevant_from))
+    )
+    labels = combination.metric.read_labels([highest, 1.0, 0.0])
+    if not usable_targets(combination.metric, labels, Queries.from_sizes([len(labels)]))[0].any():
+        return (
+            f"{combination.metric} tells no two of these grades apart: "
+            "name other labels, or another convention"
+        )
     return ""
 
 
-def pair_misfit(one: Combination) -> str:
-    """Say why scores of pairs do not serve the metric or the decoder."""
-    if one.metric.name not in OF_PAIRS or getattr(one.metric, "k", None) is not None:
-        return f"pairs serves ap and pd, uncut, and not {one.metric}"
-    if one.decoder not in OF_PAIRS[one.metric.name]:
-        return f"{one.decoder} does not decode the pair scores of {one.metric.name}"
+def _pair_misfit(combination: Combination) -> str:
+    if combination.metric.name not in OF_PAIRS or getattr(combination.metric, "k", None) is not None:
+        return f"pairs serves ap and pd, uncut, and not {combination.metric}"
+    if combination.decoder not in OF_PAIRS[combination.metric.name]:
+        return f"{combination.decoder} does not decode the pair scores of {combination.metric.name}"
     return ""
 
 
-def label_misfit(one: Combination) -> str:
-    """Say why a surrogate of items cannot read the labels of the metric."""
-    reads, name = one.surrogate.reads, one.surrogate.name
-    if reads == "positions" and one.space != "permutations":
-        return f"{name} reads full orders, and {one.metric.name} does not"
-    if reads == "grades" and one.space == "preferences":
+def _label_misfit(combination: Combination) -> str:
+    reads, name = combination.surrogate.reads, combination.surrogate.name
+    if reads == "positions" and combination.space != "permutations":
+        return f"{name} reads full orders, and {combination.metric.name} does not"
+    if reads == "grades" and combination.space == "preferences":
         return f"{name} reads grades, not preferences"
-    if reads == "grades" and one.space == "permutations" and not getattr(one.surrogate, "ordinal", False):
-        return f"{name} reads grades, not full orders"
-    if isinstance(one.surrogate, ListwiseHinge):
-        return hinge_misfit(one)
+    if (
+        reads == "grades"
+        and combination.space == "permutations"
+        and not getattr(combination.surrogate, "ordinal", False)
+    ):
+        others = "preorder, preorder(pairs) and position_hinge read both"
+        return f"{format_surrogate(combination.surrogate)} reads grades, not full orders; {others}"
+    if isinstance(combination.surrogate, ListwiseHinge):
+        return _hinge_misfit(combination)
     return ""
 
 
-def hinge_misfit(one: Combination) -> str:
-    """Say why a listwise hinge cannot read these labels: its metric must tell what orders lose."""
-    inner: Any = one.surrogate
+def _hinge_misfit(combination: Combination) -> str:
+    """Return why a listwise hinge cannot read these labels: its metric must define what orders lose."""
+    inner: Any = combination.surrogate
     sizes = Queries.from_sizes([3]).sizes
     try:
-        for label in every_label(one.space, 3):
+        for label in every_label(combination.space, 3):
             inner.metric.order_loss(label, sizes)
-    except ValueError as error:  # one of ours: a ParameterError or LabelError
+    except ValueError as error:  # a ParameterError or LabelError
         return str(error).splitlines()[0]
     return ""
-
-
-def registered() -> Iterator[tuple[str, str, str, str]]:
-    """Give every name of a metric, space, surrogate and decoder, whether they fit together or not.
-
-    Precision has no name without a cutoff: it is p@2 here.
-
-    >>> ("ndcg", "grades", "pairwise", "sort") in set(registered())
-    True
-    """
-    for name in ("p@2" if name == "p" else name for name in METRICS):
-        for space in SPACES:
-            for kind in KINDS:
-                for decoder in DECODERS:
-                    yield name, space, kind, decoder

@@ -1,4 +1,4 @@
-"""Label spaces: what the labels of a query may be, and which of them a metric reads.
+"""Label spaces: the possible labels of a query, and the spaces that each metric reads.
 
 >>> len(every_label("binary", 3)), len(every_label("preferences", 3)), len(every_label("permutations", 3))
 (8, 25, 6)
@@ -12,14 +12,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from concordant.data.labels import Permutations, Preferences
+from concordant.data.queries import Queries
+from concordant.data.synthetic.distribution import Label
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.metrics.metric import Metric
-from concordant.supervision.labels import Permutations, Preferences
-from concordant.supervision.queries import Queries
-from concordant.supervision.synthetic.distribution import Label
 from concordant.theory import lowrank
-
-__all__ = ["SPACES", "every_label", "space_of", "spaces_of", "written"]
 
 SPACES: Mapping[str, str] = {
     "binary": "grades 0 and 1",
@@ -28,7 +26,7 @@ SPACES: Mapping[str, str] = {
     "permutations": "full orders",
 }
 GRADED, TWO_GRADES = ("grades", "binary"), ("binary", "grades")
-READ: Mapping[str, tuple[str, ...]] = {  # by metric; the first is meant where none is named
+READ: Mapping[str, tuple[str, ...]] = {  # by metric; the first is the default
     "dcg": GRADED,
     "ndcg": GRADED,
     "eru": GRADED,
@@ -45,12 +43,12 @@ MAX_LABELS = 5000  # a search looks at all of them
 
 
 def spaces_of(metric: Metric) -> tuple[str, ...]:
-    """Give the spaces that a metric reads, the one it is meant for first; none for metrics of comparisons."""
+    """Return the spaces that a metric reads, the default first; none for metrics of comparisons."""
     return READ.get(metric.name, ())
 
 
 def space_of(label: Label) -> str:
-    """Give the space of a label.
+    """Return the space of a label.
 
     >>> space_of(np.array([1.0, 0.0])), space_of(Permutations([2, 1]))
     ('binary', 'permutations')
@@ -63,19 +61,19 @@ def space_of(label: Label) -> str:
 
 
 def every_label(space: str, n_items: int, highest: int = 2) -> list[Label]:
-    """Give all labels of a query; grades are whole numbers from 0 to `highest`, preferences weigh 1."""
+    """List all labels of a query; grades are whole numbers from 0 to `highest`, preferences weigh 1."""
     if space not in SPACES:
         raise UnknownNameError("label space", space, SPACES)
     if space == "permutations":
         return [Permutations.from_orders([order]) for order in itertools.permutations(range(n_items))]
     if space == "preferences":
-        return list(every_graph(n_items))
+        return list(_every_graph(n_items))
     return list(lowrank.every_label(n_items, 1 + (1 if space == "binary" else highest)))
 
 
 @functools.cache
-def every_graph(n_items: int) -> tuple[Label, ...]:
-    """Give all ways to prefer one of two items, the other, or neither, that contradict no one."""
+def _every_graph(n_items: int) -> tuple[Label, ...]:
+    """List all acyclic graphs of preferences: each pair one way, the other way or not at all."""
     pairs = list(itertools.combinations(range(n_items), 2))
     if 3 ** len(pairs) > MAX_LABELS:
         raise ParameterError("n_items", n_items, f"so few that labels are at most {MAX_LABELS:,}")
@@ -89,12 +87,12 @@ def every_graph(n_items: int) -> tuple[Label, ...]:
     return tuple(graphs)
 
 
-def written(label: Label) -> str:
+def format_label(label: Label) -> str:
     """Write a label for a person; items are counted from 1.
 
-    >>> written(np.array([2.0, 0.0])), written(Permutations([2, 1, 3]))
+    >>> format_label(np.array([2.0, 0.0])), format_label(Permutations([2, 1, 3]))
     ('(2,0)', '2>1>3')
-    >>> written(Preferences([0, 1], [1, 2], 3, [1.0, 2.0]))
+    >>> format_label(Preferences([0, 1], [1, 2], 3, [1.0, 2.0]))
     '1>2 2>3(2)'
     """
     if isinstance(label, Permutations):

@@ -1,4 +1,4 @@
-"""Losses and metrics for torch: ragged, padded and nested lists, CPU and GPU; nothing of size n x n."""
+"""Losses and metrics for torch: ragged, padded and nested lists, CPU and GPU, without n x n memory."""
 
 from importlib.util import find_spec
 
@@ -9,11 +9,11 @@ if find_spec("torch") is None:
 
 from concordant.torch import functional
 from concordant.torch.lists import Lists
-from concordant.torch.losses import OrderPreservingLoss, PositionHinge, SoftmaxLoss, SquaredLoss
+from concordant.torch.losses import OrderPreservingLoss, PositionHingeLoss, SoftmaxLoss, SquaredLoss
 from concordant.torch.metrics import DeviceMetric, metric
-from concordant.torch.pairs import PairSquaredLoss
+from concordant.torch.pair_squared import PairSquaredLoss
 
 __all__ = [
-    "DeviceMetric", "Lists", "OrderPreservingLoss", "PairSquaredLoss", "PositionHinge", "SoftmaxLoss",
+    "DeviceMetric", "Lists", "OrderPreservingLoss", "PairSquaredLoss", "PositionHingeLoss", "SoftmaxLoss",
     "SquaredLoss", "functional", "metric",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Losses of flat lists with their gradients, without autograd: (values of the queries, gradient of the rows).
+"""Losses of flat lists with their gradients, without autograd: (values of queries, gradient of rows).
 
-Nothing of size n x n is made. On the CPU the package's compiled kernels do the work where numba is installed.
-Else, and on GPUs, sums are taken in double precision, of scores relative to their query, so that float32
-scores keep their digits wherever they lie.
+Needs no n x n memory. On the CPU the package's compiled kernels are used if numba is installed. Otherwise,
+and on GPUs, sums are in double precision, of scores relative to their query, so that float32 scores keep
+their digits at any level.
 """
 
 from __future__ import annotations
@@ -10,34 +10,108 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from concordant._base.validate import check_choice
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC, Margin
 from concordant.surrogates.margins import margin as read_margin
-from concordant.surrogates.surrogate import check_choice
 from concordant.torch import host
-from concordant.torch.levels import level_codes, overtaken, pair_shares
-from concordant.torch.lists import Lists
-from concordant.torch.sums import is_short, kernels_serve
-from concordant.torch.sweep import sweep, weighted_mean
+from concordant.torch.lists import Lists, is_short, kernels_serve
+from concordant.torch.torch_sweep import prefix_sums, rank_levels, sweep, weighted_mean
 
-__all__ = ["pairwise", "position_hinge", "softmax", "squared", "tile_sums", "tiled"]
+# Pairs of items of different levels, by halving the levels: each half is a single sweep over sorted scores.
+#
+# Levels are ranked and pairs counted as in `surrogates`, but in torch, so that rows stay on the device.
+
+SHORT = 32_768  # items up to which, on a GPU, comparing every pair is faster than halving the levels
+
+
+def _level_codes(grades: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
+    """Rank each row's level within its query, the lowest 0; also return the number of levels per query.
+
+    >>> codes, levels = _level_codes(torch.tensor([2.0, 0.0, 2.0, 5.0]), Lists.from_offsets([0, 3, 4]))
+    >>> codes.tolist(), levels.tolist()
+    ([1.0, 0.0, 1.0, 0.0], [2.0, 1.0])
+    """
+    codes = rank_levels(grades if grades.is_floating_point() else grades.double(), lists)[0].double()
+    return codes, lists.highest(codes).clamp(min=-1.0) + 1.0
+
+
+def _pair_shares(codes: Tensor, lists: Lists, reduction: str) -> Tensor:
+    """Return the weight of a pair in each query."""
+    sizes = lists.sizes.double()
+    if reduction == "sum":
+        return torch.ones_like(sizes)
+    counts = 0.5 * sizes * (sizes - 1.0)
+    if reduction == "pairs":
+        # A query has at most as many levels as rows: each level is counted in the slot of one of its rows.
+        slots = torch.bincount(codes.long() + lists.starts, minlength=lists.n_rows)
+        counts = 0.5 * (sizes**2 - lists.sums(slots.double() ** 2))
+    return 1.0 / counts.clamp(min=1.0)
+
+
+def _overtaking_loss(shifted: Tensor, weights: Tensor, codes: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
+    """Sum over pairs of codes i > j of weights[i] * (shifted_j - shifted_i)_+, with gradient."""
+    grad, values = torch.zeros_like(shifted), torch.zeros_like(shifted)
+    if lists.n_rows == 0:
+        return shifted.new_zeros(lists.n_queries), grad
+    if kernels_serve(shifted) and lists.longest <= SHORT:
+        from concordant.torch.triton_tiles import level_pairs
+
+        values, grad = level_pairs(shifted, weights, codes, lists.offsets, lists.longest)
+        return lists.sums(values), grad
+    order = torch.sort(codes, descending=True, stable=True).indices  # equal scores: the higher level first
+    order = _by_score(shifted, order, lists)
+    z, numbers = shifted - shifted[order][lists.starts], codes.long()
+    for bit in range(int(numbers.max()).bit_length()):
+        groups = lists.owner * lists.longest + (numbers >> (bit + 1))
+        sorted_rows = order[torch.sort(groups[order], stable=True).indices]
+        value, slope = _half_pairs(
+            z[sorted_rows],
+            weights[sorted_rows],
+            (numbers[sorted_rows] >> bit) & 1,
+            groups[sorted_rows],
+            lists,
+        )
+        values[sorted_rows] += value
+        grad[sorted_rows] += slope
+    lost = shifted - shifted  # 0, or NaN if a score is not finite: comparisons would hide it
+    return lists.sums(values + lost), grad + lost
+
+
+def _by_score(scores: Tensor, order: Tensor, lists: Lists) -> Tensor:
+    """Sort the rows of each query by score, highest first; ties keep the given order."""
+    order = order[torch.sort(scores[order], descending=True, stable=True).indices]
+    if lists.n_queries == 1:
+        return order
+    return order[torch.sort(lists.owner[order], stable=True).indices]
+
+
+def _half_pairs(z: Tensor, w: Tensor, upper: Tensor, groups: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
+    """Return value and slope of the pairs between the halves of each group, by sorted row."""
+    first, last = torch.searchsorted(groups, groups), torch.searchsorted(groups, groups, right=True)
+    high, low = upper.double(), 1.0 - upper.double()
+    sums = prefix_sums(lists, low, low * z, high * w)
+    here = sums.upto(torch.arange(lists.n_rows, device=z.device))
+    above, depth, _ = (here - sums.upto(first)).unbind(1)
+    value = high * w * (depth - above * z)
+    return value, low * (sums.upto(last) - here)[:, 2] - high * w * above
 
 
 def pairwise(
     scores: Tensor, weights: Tensor, lists: Lists, margin: str | Margin = "huber_hinge"
 ) -> tuple[Tensor, Tensor]:
-    """Sum over i, j of weights[i] * phi(s_i - s_j), i = j included, as `surrogates.Pairwise` has it.
+    """Sum over i, j of weights[i] * phi(s_i - s_j), including i = j; see `surrogates.Pairwise`.
 
-    O(n log n) time for margins of quadratic and linear pieces, O(n) for the exponential; for the logistic
-    nothing below n^2 is known. O(n) memory in each case.
+    O(n log n) time for margins of quadratic and linear pieces, O(n) for the exponential; for the logistic no
+    way faster than n^2 is known. O(n) memory in each case.
 
-    >>> values, grad = pairwise(torch.zeros(2), torch.tensor([1.0, 0.0]), Lists.one(2), "squared_hinge")
+    >>> values, grad = pairwise(torch.zeros(2), torch.tensor([1.0, 0.0]), Lists.single(2), "squared_hinge")
     >>> values.tolist(), grad.tolist()
     ([2.0], [-2.0, 2.0])
     """
     shape = read_margin(margin)
     if host.serves(scores):
         return host.pairwise(scores, weights, lists, shape)
-    if tiled(scores, lists.longest, shape):
+    if is_tiled(scores, lists.longest, shape):
         return tile_sums(scores, weights, lists, shape)
     if shape.kind == LOGISTIC:
         return logistic(scores, weights, lists)
@@ -46,8 +120,8 @@ def pairwise(
     return sweep(scores, weights, lists, shape)
 
 
-def tiled(scores: Tensor, longest: int, shape: Margin) -> bool:
-    """Whether comparing every pair, a tile at a time, is the fastest way on the device of the scores."""
+def is_tiled(scores: Tensor, longest: int, shape: Margin) -> bool:
+    """True if comparing every pair, a tile at a time, is fastest on the device of the scores."""
     if shape.kind == LOGISTIC:
         return kernels_serve(scores)
     return shape.kind == CLIP and is_short(scores, longest)
@@ -56,8 +130,8 @@ def tiled(scores: Tensor, longest: int, shape: Margin) -> bool:
 def tile_sums(
     scores: Tensor, weights: Tensor, lists: Lists, shape: Margin, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """`pairwise` by tiles; rows off the mask are none."""
-    from concordant.torch.kernels.tiles import all_pairs
+    """Compute `pairwise` by tiles, ignoring masked rows."""
+    from concordant.torch.triton_tiles import all_pairs
 
     weights = weights.to(scores.dtype).contiguous()
     values, grad = all_pairs(scores.contiguous(), weights, lists.offsets, lists.longest, mask, shape)
@@ -67,7 +141,7 @@ def tile_sums(
 def softmax(scores: Tensor, weights: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
     """Minus the sum of weights[i] * log softmax(s)_i.
 
-    >>> softmax(torch.zeros(2), torch.tensor([1.0, 0.0]), Lists.one(2))[1].tolist()
+    >>> softmax(torch.zeros(2), torch.tensor([1.0, 0.0]), Lists.single(2))[1].tolist()
     [-0.5, 0.5]
     """
     if host.serves(scores):
@@ -87,7 +161,8 @@ def squared(
 ) -> tuple[Tensor, Tensor]:
     """Sum of weights * (d - mean d)^2 with d = scores - targets; not centred: of weights * d^2.
 
-    >>> squared(torch.tensor([5.0, 6.0]), torch.tensor([0.0, 1.0]), torch.ones(2), Lists.one(2))[0].tolist()
+    >>> lists = Lists.single(2)
+    >>> squared(torch.tensor([5.0, 6.0]), torch.tensor([0.0, 1.0]), torch.ones(2), lists)[0].tolist()
     [0.0]
     """
     if host.serves(scores):
@@ -101,22 +176,22 @@ def squared(
 
 
 def exponential(scores: Tensor, weights: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
-    """`pairwise` for phi(t) = exp(-t), which factorises: linear time."""
+    """Compute `pairwise` for phi(t) = exp(-t), which factorises: linear time."""
     s, w = scores.double(), weights.double()
-    counted = w > 0
+    has_weight = w > 0
     top = lists.spread(lists.highest(s))
-    low = lists.lowest(s.where(counted, torch.inf))
+    low = lists.lowest(s.where(has_weight, torch.inf))
     low = lists.spread(low.where(low.isfinite(), 0.0))
     above = lists.spread(lists.sums((s - top).exp()).log())  # log of the sum of exp(s_j - top)
-    heights = (w * (low - s).exp()).where(counted, 0.0)
-    below = lists.spread(lists.sums(heights).log())  # of weights * exp(low - s_i)
-    up = torch.where(counted, w * ((top - s) + above).exp(), 0.0)
+    heights = (w * (low - s).exp()).where(has_weight, 0.0)
+    below = lists.spread(lists.sums(heights).log())  # log of the sum of weights * exp(low - s_i)
+    up = torch.where(has_weight, w * ((top - s) + above).exp(), 0.0)
     down = ((s - low) + below).exp()
     return lists.sums(up).to(scores.dtype), (down - up).to(scores.dtype)
 
 
 def logistic(scores: Tensor, weights: Tensor, lists: Lists) -> tuple[Tensor, Tensor]:
-    """`pairwise` for phi(t) = log(1 + exp(-t)), in blocks of rows: n^2 time, O(n) memory."""
+    """Compute `pairwise` for phi(t) = log(1 + exp(-t)) in blocks of rows: n^2 time, O(n) memory."""
     s, w, owner = scores.double(), weights.double(), lists.owner
     values, grad = torch.empty_like(s), torch.empty_like(s)
     step = max(min(max(lists.longest, 32), 2**19 // max(lists.longest, 1)), 1)
@@ -139,16 +214,17 @@ def position_hinge(
 ) -> tuple[Tensor, Tensor]:
     """Sum over pairs of different grades of weights * (m/y_i - m/y_j - (s_i - s_j))_+, `y` the rank labels.
 
-    As `surrogates.PositionHinge`; weights[i] of the better item. O(n log n) per halving of the levels.
+    See `surrogates.PositionHinge`; weights[i] is of the better item. O(n log n) per halving of the levels.
 
-    >>> position_hinge(torch.zeros(3), torch.tensor([2.0, 1.0, 0.0]), torch.ones(3), Lists.one(3))[0].tolist()
+    >>> lists = Lists.single(3)
+    >>> position_hinge(torch.zeros(3), torch.tensor([2.0, 1.0, 0.0]), torch.ones(3), lists)[0].tolist()
     [4.0]
     """
     check_choice("reduction", reduction, ("sum", "pairs", "all_pairs"))
     if host.serves(scores):
         return host.position_hinge(scores, grades, weights, lists, reduction=reduction)
-    codes, levels = level_codes(grades, lists)
+    codes, levels = _level_codes(grades, lists)
     shift = lists.spread(levels) / (lists.spread(levels) - codes)
-    shares = weights.double() * lists.spread(pair_shares(codes, lists, reduction))
-    values, grad = overtaken(scores.double() - shift, shares, codes, lists)
+    shares = weights.double() * lists.spread(_pair_shares(codes, lists, reduction))
+    values, grad = _overtaking_loss(scores.double() - shift, shares, codes, lists)
     return values.to(scores.dtype), grad.to(scores.dtype)

@@ -1,4 +1,4 @@
-"""Losses as modules: the package's surrogates for scores in any layout."""
+"""Loss modules: the package's surrogates for scores in any layout."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ from concordant.surrogates.margins import Margin
 from concordant.surrogates.margins import margin as read_margin
 from concordant.surrogates.pairwise import Pairwise
 from concordant.surrogates.pointwise import Squared
-from concordant.surrogates.position import PositionHinge as PositionHingeSurrogate
+from concordant.surrogates.position_hinge import PositionHinge
 from concordant.torch import ops
-from concordant.torch.inputs import Given, sizes
+from concordant.torch.layouts import ScoredLists, list_sizes
 from concordant.torch.list_loss import ListLoss
-
-__all__ = ["OrderPreservingLoss", "PositionHinge", "SoftmaxLoss", "SquaredLoss"]
 
 
 class OrderPreservingLoss(ListLoss):
     """Order-preserving pairwise loss: sum over all i, j of targets[i] * phi(s_i - s_j), in O(n log n).
 
-    Nothing of size n x n is made, forward or backward. With a margin that is `order_preserving` and a
-    metric's targets it is consistent for the metric: see `concordant.surrogates.Pairwise`. With one that is
-    not, and does not become so where every expected target is positive, a `GuaranteeWarning` says so.
+    Needs no n x n memory, forward or backward. With a margin that is `order_preserving` and a metric's
+    targets it is consistent for the metric: see `concordant.surrogates.Pairwise`. For a margin that is not
+    order-preserving, even if every expected target is positive, a `GuaranteeWarning` is raised.
 
     Parameters
     ----------
     metric, reduction, assume, validate
         As for `ListLoss`.
     margin
-        phi: a `Margin` or its name. "logistic" takes n^2 time (nothing faster is known), O(n) memory.
+        phi: a `Margin` or its name. "logistic" takes n^2 time (no faster way is known), O(n) memory.
     normalize
         Divide by n(n - 1), so that long lists do not weigh more.
 
@@ -67,29 +65,29 @@ class OrderPreservingLoss(ListLoss):
         self.margin, self.normalize = read_margin(margin), normalize
         self.surrogate = Pairwise(self.margin, normalize)
         if self.metric is not None and not (self.surrogate.order_preserving or self.surrogate.needs_positive):
-            told = f"the margin {self.margin.name} is not order-preserving: nothing guarantees that training "
-            warnings.warn(f"{told}with it optimises {self.metric}", GuaranteeWarning, stacklevel=self.caller)
+            text = f"the margin {self.margin.name} is not order-preserving: nothing guarantees that training "
+            warnings.warn(f"{text}with it optimises {self.metric}", GuaranteeWarning, stacklevel=self.caller)
         kind, edge, width, scale = self.margin.code
-        self.code = kind, edge, width if math.isfinite(width) else -1.0, scale  # as the operator reads it
+        self.code = kind, edge, width if math.isfinite(width) else -1.0, scale  # passed to the operator
 
-    def values(self, given: Given) -> Tensor:
-        """Of each list."""
-        values = ops.pairwise(*given, *self.code)
+    def values(self, batch: ScoredLists) -> Tensor:
+        """Return the value of each list."""
+        values = ops.pairwise(*batch, *self.code)
         if not self.normalize:
             return values
-        n = sizes(given)
+        n = list_sizes(batch)
         if isinstance(n, torch.Tensor):
             n = n.to(values.dtype)
             return values / (n * (n - 1.0)).clamp(min=1.0)
         return values / max(n * (n - 1), 1)
 
     def extra_repr(self) -> str:
-        """Give what was chosen."""
+        """Describe the parameters."""
         return f"{super().extra_repr()}, margin={self.margin.name!r}, normalize={self.normalize}"
 
 
 class SoftmaxLoss(ListLoss):
-    """Cross entropy: minus the sum of targets[i] * log softmax(s)_i; as `concordant.surrogates.Softmax`.
+    """Cross entropy: minus the sum of targets[i] * log softmax(s)_i; see `concordant.surrogates.Softmax`.
 
     Parameters
     ----------
@@ -104,20 +102,20 @@ class SoftmaxLoss(ListLoss):
 
     surrogate = Softmax()
 
-    def values(self, given: Given) -> Tensor:
-        """Of each list."""
-        return ops.softmax(*given)
+    def values(self, batch: ScoredLists) -> Tensor:
+        """Return the value of each list."""
+        return ops.softmax(*batch)
 
 
 class SquaredLoss(ListLoss):
-    """Squared error: sum of (d_i - mean d)^2 with d = scores - targets; as `concordant.surrogates.Squared`.
+    """Squared error: sum of (d_i - mean d)^2 with d = scores - targets; see `concordant.surrogates.Squared`.
 
     Parameters
     ----------
     metric, reduction, assume, validate
         As for `ListLoss`.
     centred
-        Leave the list's level out; else sum of d_i^2.
+        Ignore the list's level; otherwise the sum of d_i^2.
 
     Examples
     --------
@@ -139,18 +137,18 @@ class SquaredLoss(ListLoss):
         self.surrogate = Squared(self.centred)
 
     def extra_repr(self) -> str:
-        """Give what was chosen."""
+        """Describe the parameters."""
         return f"{super().extra_repr()}, centred={self.centred}"
 
-    def values(self, given: Given) -> Tensor:
-        """Of each list."""
-        return ops.squared(*given, self.centred)
+    def values(self, batch: ScoredLists) -> Tensor:
+        """Return the value of each list."""
+        return ops.squared(*batch, self.centred)
 
 
-class PositionHinge(ListLoss):
-    """Position-sensitive pairwise hinge on grades; as `concordant.surrogates.PositionHinge`.
+class PositionHingeLoss(ListLoss):
+    """Position-sensitive pairwise hinge on grades; see `concordant.surrogates.PositionHinge`.
 
-    A baseline: not consistent for any metric. `y` are grades; only their order counts.
+    A baseline: not consistent for any metric. `y` are grades; only their order matters.
 
     Parameters
     ----------
@@ -162,19 +160,19 @@ class PositionHinge(ListLoss):
 
     Examples
     --------
-    >>> PositionHinge()(torch.zeros(3), torch.tensor([2, 1, 0])).item()
+    >>> PositionHingeLoss()(torch.zeros(3), torch.tensor([2, 1, 0])).item()
     4.0
     """
 
     def __init__(self, *, pairs: str = "sum", reduction: str = "mean", validate: bool | None = None) -> None:
         super().__init__(None, reduction=reduction, validate=validate)
-        self.surrogate = PositionHingeSurrogate(pairs)
+        self.surrogate = PositionHinge(pairs)
         self.pairs = pairs
 
     def extra_repr(self) -> str:
-        """Give what was chosen."""
+        """Describe the parameters."""
         return f"{super().extra_repr()}, pairs={self.pairs!r}"
 
-    def values(self, given: Given) -> Tensor:
-        """Of each list."""
-        return ops.position_hinge(*given, self.pairs)
+    def values(self, batch: ScoredLists) -> Tensor:
+        """Return the value of each list."""
+        return ops.position_hinge(*batch, self.pairs)

@@ -1,4 +1,4 @@
-"""Metrics on the device: the values of `concordant.metric`, without a trip to the host."""
+"""Metrics on the device: the values of `concordant.metric`, without a transfer to the host."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from concordant._base.validate import check_scores
+from concordant.data.labels import Grades, Permutations, Preferences
 from concordant.exceptions import ConcordantError, EmptyDataError, LabelError, ParameterError, ShapeError
 from concordant.metrics.additive import Additive
 from concordant.metrics.cascade import AP, Cascade
 from concordant.metrics.convention import Convention
 from concordant.metrics.graded import GradedMetric
 from concordant.metrics.metric import Metric, check_weights
-from concordant.metrics.pairwise import Discordance
+from concordant.metrics.pair_metrics import Discordance
 from concordant.metrics.parse import METRICS
 from concordant.metrics.parse import metric as read_metric
-from concordant.supervision.columns import check_scores
-from concordant.supervision.labels import Grades, Permutations, Preferences
-from concordant.torch.inputs import Given, as_numbers, read
+from concordant.torch.layouts import ScoredLists, as_numbers, read_layout
 from concordant.torch.lists import Lists
-from concordant.torch.metric_pairs import discordance
-from concordant.torch.metric_ranking import Ranking, ranking
-from concordant.torch.metric_values import Measured, average_precision, cascade, places, sums_of_gains
-from concordant.torch.ops import lists_of
-
-__all__ = ["DeviceMetric", "metric"]
+from concordant.torch.metric_values import (
+    QueryValues,
+    RankedLists,
+    additive_values,
+    average_precision,
+    cascade,
+    discordance,
+    n_positions,
+    rank_lists,
+)
+from concordant.torch.ops import lists_on_mask, resolve_lists
 
 
 def metric(
     spec: str | Metric, *, convention: str | Convention | None = None, validate: bool = True
 ) -> DeviceMetric:
-    """Read a metric of grades from its name, to be evaluated where the tensors are.
+    """Read a metric of grades from its name, for evaluation on the tensors' device.
 
     Parameters
     ----------
@@ -41,8 +46,8 @@ def metric(
     convention
         A preset, changed fields, or a `Convention`.
     validate
-        Refuse NaN scores, bad grades and bad weights. That reads a few numbers back from the device, once a
-        call; without it such input gives a meaningless value.
+        Raise on NaN scores, bad grades and bad weights. That reads a few numbers back from the device, once
+        per call; without it such input gives a meaningless value.
 
     Examples
     --------
@@ -57,11 +62,11 @@ def metric(
 
 
 class DeviceMetric(nn.Module):
-    """A metric of `concordant.metrics`, evaluated where the tensors are; it has no parameters.
+    """Metric of `concordant.metrics`, evaluated on the tensors' device; it has no parameters.
 
-    Values are double precision whatever the scores are: a metric depends on their order alone. Time is
-    O(n log n) and memory O(n), but for ERR with ties in expectation, where a tied block of b rows takes b
-    steps one after the other. No gradient passes.
+    Values are in double precision whatever the type of the scores: a metric depends only on their order. Time
+    is O(n log n) and memory O(n), except for ERR with ties in expectation, where a tied block of b rows takes
+    b sequential steps. Not differentiable.
 
     Parameters
     ----------
@@ -74,10 +79,10 @@ class DeviceMetric(nn.Module):
     def __init__(self, metric: Metric, *, validate: bool = True) -> None:
         super().__init__()
         if not isinstance(metric, GradedMetric):
-            known = ", ".join(
+            names = ", ".join(
                 sorted(name for name, kind in METRICS.items() if issubclass(kind, GradedMetric))
             )
-            raise ParameterError("metric", str(metric), f"a metric of grades: {known}")
+            raise ParameterError("metric", str(metric), f"a metric of grades: {names}")
         self.metric, self.validate = metric, validate
 
     def forward(
@@ -90,26 +95,26 @@ class DeviceMetric(nn.Module):
         query_weight: Tensor | None = None,
         docid: Tensor | None = None,
     ) -> Tensor:
-        """Mean over the queries on which the metric is defined, as a tensor of no dimension.
+        """Mean over the queries on which the metric is defined, as a 0-dimensional tensor.
 
         Parameters
         ----------
         scores
-            High is better; minus infinity marks a row that is not in the ranking. One row after the other
-            with `offsets` (query q owns rows `offsets[q]:offsets[q + 1]`; None: all are one query), padded
-            to (queries, places) with a `mask` of the rows that exist, or a nested tensor.
+            Higher is better; minus infinity marks a row that is not in the ranking. Flat with `offsets`
+            (query q owns rows `offsets[q]:offsets[q + 1]`; None: all rows are a single query), padded to
+            (queries, rows) with a `mask` of the rows that exist, or a nested tensor.
         y
             Grades, in the same layout.
         offsets
-            Offsets, or `Lists`, which need not be checked again.
+            Offsets, or `Lists`, which skip the checks.
         mask
             True where a padded row exists.
         query_weight
-            One weight >= 0 per query; the mean divides by their sum over the queries that count.
+            One weight >= 0 per query; the mean is divided by the sum over the queries that count.
         docid
-            Whole numbers in the same layout, for the tie rule `id_descending`; default: the row.
+            Whole numbers in the same layout, for the tie rule `id_descending`; default: the row number.
         """
-        values, weights = self.measured(scores, y, offsets, mask, query_weight, docid)
+        values, weights = self.measure_queries(scores, y, offsets, mask, query_weight, docid)
         return average(values, weights, skip=self.metric.empty_rule == "skip")
 
     def per_query(
@@ -121,11 +126,11 @@ class DeviceMetric(nn.Module):
         mask: Tensor | None = None,
         docid: Tensor | None = None,
     ) -> Tensor:
-        """One value per query; NaN where the convention skips the query. Parameters as for the mean."""
-        return self.measured(scores, y, offsets, mask, None, docid)[0]
+        """Return one value per query; NaN if the convention skips it. Parameters as for the mean."""
+        return self.measure_queries(scores, y, offsets, mask, None, docid)[0]
 
     @torch.no_grad()
-    def measured(
+    def measure_queries(
         self,
         scores: Tensor,
         y: Tensor,
@@ -134,11 +139,11 @@ class DeviceMetric(nn.Module):
         query_weight: Tensor | None,
         docid: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Values of the queries, and the weights, checked."""
+        """Check the input; return the values of the queries, and the weights."""
         if isinstance(y, (Preferences, Permutations)):
             raise LabelError(f"on the device {self.metric} reads grades", "pass a tensor of grades.")
-        flat, grades, lists = flattened(read(scores, y, offsets, mask))
-        ids = None if docid is None else flattened(read_ids(scores, docid, offsets, mask))[1]
+        flat, grades, lists = _flatten(read_layout(scores, y, offsets, mask))
+        ids = None if docid is None else _flatten(_read_ids(scores, docid, offsets, mask))[1]
         if lists.n_rows == 0:
             raise EmptyDataError("y")
         grades = grades.double()
@@ -147,53 +152,57 @@ class DeviceMetric(nn.Module):
         if weights is not None:
             weights = as_numbers(weights, "query_weight", flat.device, torch.float64)
         if self.validate:
-            refuse_bad(self.metric, flat, grades, weights, lists)
+            _refuse_bad(self.metric, flat, grades, weights, lists)
         if callable(self.metric.convention.gain):
             usable = self.metric.usable(Grades.passing(grades.cpu().numpy()))
             grades = torch.as_tensor(np.array(usable.values), device=grades.device)
-        found = self.ranking(flat, grades, lists, ids)
-        return self.fill(measure(self.metric, grades, found)), weights
+        ranking = self.ranking(flat, grades, lists, ids)
+        return self.fill_undefined(measure(self.metric, grades, ranking)), weights
 
-    def ranking(self, scores: Tensor, grades: Tensor, lists: Lists, ids: Tensor | None) -> Ranking:
-        """Order the rows by score, ties as the convention has them."""
+    def ranking(self, scores: Tensor, grades: Tensor, lists: Lists, ids: Tensor | None) -> RankedLists:
+        """Rank the rows by score, with ties according to the convention."""
         rule = self.metric.convention.ties
         if rule == "random":
-            return ranking(scores, lists, broken=True, key=random_key(self.metric, scores, grades, lists))
+            return rank_lists(scores, lists, broken=True, key=_random_key(self.metric, scores, grades, lists))
         if rule in ("expected", "input"):
-            return ranking(scores, lists, broken=rule == "input")
+            return rank_lists(scores, lists, broken=rule == "input")
         if rule == "id_descending":
             key = -(torch.arange(lists.n_rows, device=scores.device) if ids is None else ids)
         else:
             key = grades if rule == "worst" else -grades
-        return ranking(scores, lists, broken=True, key=key)
+        return rank_lists(scores, lists, broken=True, key=key)
 
-    def fill(self, found: Measured) -> Tensor:
-        """Apply the convention's rule to the queries on which the metric is undefined."""
+    def fill_undefined(self, measured: QueryValues) -> Tensor:
+        """Apply the convention's rule to queries on which the metric is undefined."""
         rule = self.metric.empty_rule
         if isinstance(rule, str):
-            return torch.where(found.defined, found.values, torch.nan)
-        return torch.where(found.defined, found.values, rule) if self.metric.normalised else found.values
+            return torch.where(measured.defined, measured.values, torch.nan)
+        return (
+            torch.where(measured.defined, measured.values, rule)
+            if self.metric.normalised
+            else measured.values
+        )
 
     def extra_repr(self) -> str:
-        """Show the metric's text."""
+        """Describe the metric."""
         return repr(str(self.metric))
 
 
-def measure(metric: GradedMetric, grades: Tensor, found: Ranking) -> Measured:
-    """Value of each query of a ranking."""
+def measure(metric: GradedMetric, grades: Tensor, ranking: RankedLists) -> QueryValues:
+    """Return the value of each query of a ranking."""
     if isinstance(metric, Additive):
-        return sums_of_gains(metric, grades, found)
+        return additive_values(metric, grades, ranking)
     if isinstance(metric, AP):
-        return average_precision(metric, grades, found)
+        return average_precision(metric, grades, ranking)
     if isinstance(metric, Cascade):
-        return cascade(metric, grades, found)
+        return cascade(metric, grades, ranking)
     if isinstance(metric, Discordance):
-        return discordance(metric, grades, found)
+        return discordance(metric, grades, ranking)
     raise ParameterError("metric", str(metric), "a metric of the library")
 
 
 def average(values: Tensor, weights: Tensor | None, *, skip: bool) -> Tensor:
-    """Weighted mean; queries that are skipped (NaN) are left out. NaN where none is left."""
+    """Return the weighted mean without skipped (NaN) queries; NaN if all are skipped."""
     shares = torch.ones_like(values) if weights is None else weights
     if skip:
         left_out = values.isnan()
@@ -202,25 +211,24 @@ def average(values: Tensor, weights: Tensor | None, *, skip: bool) -> Tensor:
     return (shares * values).sum() / shares.sum()
 
 
-def read_ids(scores: Tensor, docid: Tensor, offsets: Any, mask: Tensor | None) -> Given:
-    """Document ids, which stand as the scores do."""
+def _read_ids(scores: Tensor, docid: Tensor, offsets: Any, mask: Tensor | None) -> ScoredLists:
     if not getattr(docid, "is_nested", False):
         docid = as_numbers(docid, "docid", scores.device)
     if docid.is_floating_point() or docid.is_complex():
         raise ParameterError("docid", docid.dtype, "whole numbers")
     if not scores.is_nested and docid.shape != scores.shape:
         raise ShapeError("docid", tuple(docid.shape), f"{tuple(scores.shape)}, as scores has")
-    return read(scores, docid.to(torch.int64), offsets, mask)  # of unsigned ones none is negative
+    return read_layout(scores, docid.to(torch.int64), offsets, mask)  # no unsigned id is negative
 
 
-def random_key(metric: GradedMetric, scores: Tensor, grades: Tensor, lists: Lists) -> Tensor:
-    """The numbers by which `concordant.metric` breaks ties at random: it draws for the tied queries alone."""
-    found = ranking(scores, lists)
+def _random_key(metric: GradedMetric, scores: Tensor, grades: Tensor, lists: Lists) -> Tensor:
+    """Draw the numbers by which `concordant.metric` breaks ties at random, for tied queries only."""
+    ranking = rank_lists(scores, lists)
     pairs, uncut = isinstance(metric, Discordance), metric.convention.ap_denominator == "uncut"
-    k = places(None if pairs or (uncut and isinstance(metric, AP)) else metric.k, lists)
-    tied = found.tied(k, listed_only=not pairs)
+    k = n_positions(None if pairs or (uncut and isinstance(metric, AP)) else metric.k, lists)
+    tied = ranking.has_ties(k, listed_only=not pairs)
     if isinstance(metric, (AP, Cascade)):
-        tied = tied & measure(metric, grades, found).defined
+        tied = tied & measure(metric, grades, ranking).defined
     drawn = lists.spread(tied)
     numbers = np.random.default_rng(metric.convention.seed).random(int(drawn.sum()))
     key = torch.zeros_like(grades)
@@ -228,17 +236,17 @@ def random_key(metric: GradedMetric, scores: Tensor, grades: Tensor, lists: List
     return key
 
 
-def refuse_bad(
+def _refuse_bad(
     metric: GradedMetric, scores: Tensor, grades: Tensor, weights: Tensor | None, lists: Lists
 ) -> None:
-    """Raise the error that `concordant.metric` raises on such input; one small read from the device."""
+    """Raise the errors of `concordant.metric` for such input, with a single small read from the device."""
     parts = [scores.max().double(), grades.min(), grades.max()]  # NaN if there is one
     if weights is not None:
         if weights.shape != (lists.n_queries,):
             check_weights(weights.cpu().numpy(), lists.n_queries)
         parts += [weights.min(), weights.max()]
     top, lowest, highest, *bounds = torch.stack(parts).tolist()
-    if not (top < np.inf and lowest >= 0 and usable(metric, highest)):
+    if not (top < np.inf and lowest >= 0 and _usable(metric, highest)):
         labels = Grades.passing(grades.cpu().numpy())
         check_scores(scores.double().cpu().numpy(), len(labels))
         metric.usable(labels)
@@ -246,8 +254,8 @@ def refuse_bad(
         check_weights(weights.cpu().numpy(), lists.n_queries)
 
 
-def usable(metric: GradedMetric, highest: float) -> bool:
-    """Whether the metric can use grades up to this one."""
+def _usable(metric: GradedMetric, highest: float) -> bool:
+    """True if the metric can use grades up to this one."""
     try:
         metric.usable(Grades.passing([highest]))
     except ConcordantError:
@@ -255,10 +263,10 @@ def usable(metric: GradedMetric, highest: float) -> bool:
     return True
 
 
-def flattened(given: Given) -> tuple[Tensor, Tensor, Lists]:
-    """Scores and labels one after the other, without the rows that a mask leaves out; and their lists."""
-    scores, labels = given.scores.reshape(-1), given.labels.reshape(-1)
-    if given.mask is None:
-        return scores, labels, lists_of(given.scores, given.offsets, None, given.longest)[0]
-    rows = given.mask.flatten().nonzero().flatten()
-    return scores[rows], labels[rows], Lists.from_sizes(given.mask.sum(1))
+def _flatten(batch: ScoredLists) -> tuple[Tensor, Tensor, Lists]:
+    """Flatten scores and labels, without masked rows, and return their lists."""
+    scores, labels = batch.scores.reshape(-1), batch.labels.reshape(-1)
+    if batch.mask is None:
+        return scores, labels, resolve_lists(batch.scores, batch.offsets, None, batch.longest)[0]
+    lists, rows = lists_on_mask(batch.mask)
+    return scores[rows], labels[rows], lists

@@ -1,4 +1,4 @@
-"""What a ranker is worth on judged queries, as plain values and as one HTML page."""
+"""Report on a ranker and judged queries, as plain values and as an HTML page."""
 
 from concordant.evaluation.report.build import report
 from concordant.evaluation.report.document import Report

@@ -1,4 +1,4 @@
-"""Report: all parts, and the ways out: plain values, or one HTML file."""
+"""Report: all parts, as plain values or as an HTML file."""
 
 from __future__ import annotations
 
@@ -6,92 +6,89 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from concordant.evaluation.condition_plots import check_page
-from concordant.evaluation.plots import need_plotly
-from concordant.evaluation.report.pieces import (
-    Calibration,
-    Certified,
+from concordant._base.files import write_atomically
+from concordant.evaluation.outcome_plots import check_page, need_pages
+from concordant.evaluation.report.report_values import (
+    Caveats,
+    CertificateSummary,
     Conventions,
-    Counts,
     Distribution,
+    FeatureWeights,
     Gains,
-    Judged,
+    GradeByScore,
+    JudgedData,
     Learning,
     MetricRow,
-    Weights,
     WorstQuery,
 )
-from concordant.rankers.certificate import plain
-from concordant.supervision.readers.text import write_atomically
-
-__all__ = ["Report"]
+from concordant.rankers.fitted_certificate import to_plain
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a ranker is worth on judged queries, against a baseline.
+    """Evaluation of a ranker on judged queries, against a baseline.
 
     Attributes
     ----------
     title
-        What stands on top.
+        Title of the page.
     judged
         Data, model, baseline, version.
     metrics
         A row per metric, the headline first: means with intervals, the difference, its p-value.
     conventions
-        The rules by which ties, empty queries and the rest count, and the headline under other tools' rules.
+        Rules for ties, empty queries and so on, and the headline under the rules of other tools.
     distribution, gains
-        The headline metric by query: how it is spread, and where the model gains and loses.
+        The headline metric by query: its distribution, and where the model gains and loses.
     learning
-        Curves of the training, as far as they are known.
+        Curves of the training, if there are any.
     calibration
         Mean grade by score.
     certificate
-        What is guaranteed; None where the model has none.
+        Guarantees; None if the model has no certificate.
     weights
-        What features count for, or why that is not known.
+        Importance of the features, or the reason why it is unknown.
     worst
-        The queries of lowest value, with the heads of their rankings.
+        Queries of lowest value, with the heads of their rankings.
     counts
-        Ties, empty queries and the like.
+        Ties, empty queries and so on.
     confidence, n_boot
         Confidence of all intervals, and bootstrap resamples of the queries.
     """
 
     title: str
-    judged: Judged
+    judged: JudgedData
     metrics: tuple[MetricRow, ...]
     conventions: Conventions
     distribution: Distribution
     gains: Gains
     learning: Learning
-    calibration: Calibration
-    certificate: Certified | None
-    weights: Weights
+    calibration: GradeByScore
+    certificate: CertificateSummary | None
+    weights: FeatureWeights
     worst: tuple[WorstQuery, ...]
-    counts: Counts
+    counts: Caveats
     confidence: float
     n_boot: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values, as JSON can hold them; what is not finite is None."""
-        return {name: plain(value) for name, value in asdict(self).items()}
+        """Return the report as plain values that JSON can hold; None for numbers that are not finite."""
+        return {name: to_plain(value) for name, value in asdict(self).items()}
 
     def to_html(self) -> str:
-        """Give the page: one text that asks for nothing else. Equal reports give equal pages."""
-        need_plotly()
-        from concordant.evaluation.report.sections import report_page
+        """Return the page, which loads nothing from elsewhere. Equal reports give equal pages."""
+        need_pages()
+        from concordant.evaluation.report.report_page import report_page
 
         return report_page(self)
 
     def write(self, path: str | Path) -> None:
-        """Write the page, whole or not at all.
+        """Write the page atomically.
 
         Parameters
         ----------
         path
-            Where to: FILE.html, in a folder that exists.
+            FILE.html, in a folder that exists.
         """
         check_page(Path(path))
         page = self.to_html()
@@ -100,5 +97,5 @@ class Report:
 
     def __repr__(self) -> str:
         head = self.metrics[0]
-        told = f"{head.metric} {head.model.value:.4f} against {head.baseline.value:.4f}"
-        return f"Report({self.title!r}: {told}, {self.judged.n_queries:,} queries)"
+        headline = f"{head.metric} {head.model.value:.4f} against {head.baseline.value:.4f}"
+        return f"Report({self.title!r}: {headline}, {self.judged.n_queries:,} queries)"

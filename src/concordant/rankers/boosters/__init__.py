@@ -1,4 +1,4 @@
-"""Libraries of boosted trees behind one interface: what each is told, and how its trees are read."""
+"""Libraries of boosted trees behind a common interface: how each is called, and how its trees are read."""
 
 from collections.abc import Mapping
 
@@ -9,4 +9,4 @@ from concordant.rankers.boosters.xgboost import XGBoost
 
 __all__ = ["BOOSTERS", "Booster"]
 
-BOOSTERS: Mapping[str, Booster] = {one.name: one for one in (LightGBM(), XGBoost(), CatBoost())}
+BOOSTERS: Mapping[str, Booster] = {booster.name: booster for booster in (LightGBM(), XGBoost(), CatBoost())}

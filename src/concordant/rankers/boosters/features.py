@@ -1,170 +1,171 @@
-"""Features as boosters read them: a matrix of numbers, categories as codes, missing values as NaN."""
+"""Features as boosters read them: a numeric matrix with categories as codes and missing values as NaN."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from concordant._base.validate import is_whole
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.types import FloatArray
-
-__all__ = ["Encoding", "categorical_numbers", "monotonic_signs"]
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Categories of some features; each is replaced by its number.
+    """Categories of some features, each replaced by its code.
 
     Attributes
     ----------
     categories
-        Feature number -> its categories, in order.
+        Feature number -> its categories, in the order of their codes.
 
     Examples
     --------
     >>> table = np.array([["red", 1.0], ["blue", 2.0], [None, 3.0]], dtype=object)
-    >>> Encoding.of(table, (0,)).numbers(table).tolist()
+    >>> Encoding.from_features(table, (0,)).numbers(table).tolist()
     [[1.0, 1.0], [0.0, 2.0], [nan, 3.0]]
     """
 
     categories: Mapping[int, list[Any]]
 
     @classmethod
-    def of(cls, X: Any, categorical: tuple[int, ...]) -> Encoding:
-        """Find the categories of the features of these numbers."""
-        return cls({number: categories(column(X, number)) for number in categorical})
+    def from_features(cls, X: Any, categorical: tuple[int, ...]) -> Encoding:
+        """Collect the categories of the numbered features."""
+        return cls({number: _sorted_categories(column(X, number)) for number in categorical})
 
     def numbers(self, X: Any) -> FloatArray:
-        """Give all features as numbers; unknown and missing categories are NaN."""
-        rest = [number for number in range(X.shape[1]) if number not in self.categories]
+        """Return all features as numbers; unknown and missing categories are NaN."""
+        numeric = [number for number in range(X.shape[1]) if number not in self.categories]
         matrix = np.empty(X.shape)
-        if rest:
-            matrix[:, rest] = check_array(part(X, rest), dtype=np.float64, ensure_all_finite="allow-nan")
-        for number, known in self.categories.items():
-            codes, values = {value: float(code) for code, value in enumerate(known)}, column(X, number)
+        if numeric:
+            columns = _select_columns(X, numeric)
+            matrix[:, numeric] = check_array(columns, dtype=np.float64, ensure_all_finite=False)
+        for number, levels in self.categories.items():
+            codes = {value: float(code) for code, value in enumerate(levels)}
+            values = column(X, number)
             matrix[:, number] = [codes.get(value, np.nan) for value in values]
-            if known and np.isnan(matrix[:, number]).all() and (seen := categories(values)):
-                text = f"no category of feature {number} was seen by fit: {seen[0]!r}, say, is not one of "
-                text += f"{known[:3]}, of type {type(known[0]).__name__}; all of them count as missing"
+            if levels and np.isnan(matrix[:, number]).all() and (unknown := _sorted_categories(values)):
+                text = f"no category of feature {number} was seen by fit: {unknown[0]!r}, say, is not one of "
+                text += f"{levels[:3]}, of type {type(levels[0]).__name__}; all of them count as missing"
                 warnings.warn(text, UserWarning, stacklevel=4)
         return matrix
 
 
-def categories(values: list[Any]) -> list[Any]:
-    """Give the different values, missing ones left out, in order; text after numbers.
+def _sorted_categories(values: list[Any]) -> list[Any]:
+    """Return the distinct values without missing ones, sorted; text after numbers.
 
-    >>> categories(["b", None, "a", float("nan"), "b"])
+    >>> _sorted_categories(["b", None, "a", float("nan"), "b"])
     ['a', 'b']
     """
     try:
-        different = {value for value in values if not missing(value)}
-        return sorted(different, key=lambda one: (isinstance(one, str), one))
+        distinct = {value for value in values if not _is_missing(value)}
+        return sorted(distinct, key=lambda category: (isinstance(category, str), category))
     except (TypeError, ValueError) as error:
         hint = "write them as text, or as numbers."
         raise LabelError(f"categories of a feature cannot be compared ({error})", hint) from error
 
 
-def missing(value: Any) -> bool:
-    """Tell None, NaN and the like."""
+def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)  # noqa: PLR0124
 
 
-def framed(X: Any) -> nw.DataFrame[Any] | None:
-    """Give a frame of any library in one form; None for arrays."""
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Wrap a frame of any library in narwhals; None for arrays."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def column(X: Any, number: int) -> list[Any]:
-    """Give one feature as a list."""
-    frame = framed(X)
+    """Return a feature as a list."""
+    frame = _as_frame(X)
     return list(np.asarray(X)[:, number].tolist() if frame is None else frame[:, number].to_list())
 
 
-def part(X: Any, numbers: list[int]) -> Any:
-    """Give some features."""
-    frame = framed(X)
+def _select_columns(X: Any, numbers: list[int]) -> Any:
+    frame = _as_frame(X)
     return np.asarray(X)[:, numbers] if frame is None else frame[:, numbers].to_native()
 
 
-def categorical_numbers(given: Any, X: Any) -> tuple[int, ...]:
-    """Give the numbers of the categorical features: by dtype, by name or by number."""
-    frame = framed(X)
-    if (isinstance(given, str) and given != "from_dtype") or not (given is None or hasattr(given, "__len__")):
-        wanted = "'from_dtype', None, or a list of names or numbers of features"
-        raise ParameterError("categorical_features", given, wanted)
-    if frame is None and (given is None or isinstance(given, str)):
+def categorical_numbers(user_features: Any, X: Any) -> tuple[int, ...]:
+    """Return the numbers of the categorical features: by dtype, by name or by number."""
+    frame = _as_frame(X)
+    if (isinstance(user_features, str) and user_features != "from_dtype") or not (
+        user_features is None or hasattr(user_features, "__len__")
+    ):
+        allowed = "'from_dtype', None, or a list of names or numbers of features"
+        raise ParameterError("categorical_features", user_features, allowed)
+    if frame is None and (user_features is None or isinstance(user_features, str)):
         return ()
-    if given is None or isinstance(given, str):
-        found = typed(frame, nw.Categorical, nw.Enum) if given else ()
+    if user_features is None or isinstance(user_features, str):
+        numbers = _columns_of_type(frame, nw.Categorical, nw.Enum) if user_features else ()
     else:
         names = [] if frame is None else frame.columns
-        found = tuple(sorted({number_of(one, names, X.shape[1]) for one in listed(given, X.shape[1])}))
-    if found and hasattr(X, "tocsr"):
-        raise ParameterError("categorical_features", given, "None for sparse features, which are numbers")
-    if frame is not None and (text := set(typed(frame, nw.String)) - set(found)):
+        features = _expand_mask(user_features, X.shape[1])
+        numbers = tuple(sorted({_feature_number(feature, names, X.shape[1]) for feature in features}))
+    if numbers and hasattr(X, "tocsr"):
+        allowed = "None for sparse features, which are numbers"
+        raise ParameterError("categorical_features", user_features, allowed)
+    if frame is not None and (text := set(_columns_of_type(frame, nw.String)) - set(numbers)):
         name = frame.columns[min(text)]
-        wanted = f"a list that names {name!r}, which is text; or give that column the type of a category"
-        raise ParameterError("categorical_features", given, wanted)
-    return found
+        allowed = f"a list that names {name!r}, which is text; or give that column the type of a category"
+        raise ParameterError("categorical_features", user_features, allowed)
+    return numbers
 
 
-def listed(given: Any, n_features: int) -> list[Any]:
-    """Give names and numbers as they are, or those that a mask of the features marks."""
-    if not isinstance(given, Iterable):
-        raise ParameterError("categorical_features", given, "a list of names or numbers, a mask, or None")
-    chosen = list(given)
-    if not chosen or not all(isinstance(one, (bool, np.bool_)) for one in chosen):
-        return chosen
-    if len(chosen) != n_features:
-        wanted = f"one truth value for each of the {n_features} features, if it is a mask"
-        raise ParameterError("categorical_features", given, wanted)
-    return np.flatnonzero(chosen).tolist()
+def _expand_mask(user_features: Any, n_features: int) -> list[Any]:
+    """Return names and numbers as they are, or the numbers that a mask selects."""
+    if not isinstance(user_features, Iterable):
+        allowed = "a list of names or numbers, a mask, or None"
+        raise ParameterError("categorical_features", user_features, allowed)
+    features = list(user_features)
+    if not features or not all(isinstance(feature, (bool, np.bool_)) for feature in features):
+        return features
+    if len(features) != n_features:
+        allowed = f"one truth value for each of the {n_features} features, if it is a mask"
+        raise ParameterError("categorical_features", user_features, allowed)
+    return np.flatnonzero(features).tolist()
 
 
-def typed(frame: Any, *kinds: Any) -> tuple[int, ...]:
-    """Give the numbers of the columns of these types."""
+def _columns_of_type(frame: Any, *kinds: Any) -> tuple[int, ...]:
     return tuple(number for number, kind in enumerate(frame.schema.values()) if isinstance(kind, kinds))
 
 
-def number_of(one: Any, names: list[str], n_features: int) -> int:
-    """Give the number of a feature by its name or number."""
-    if isinstance(one, str):
-        if one not in names:
-            raise UnknownNameError("feature", one, names)
-        return names.index(one)
-    if not isinstance(one, Integral) or isinstance(one, (bool, np.bool_)) or not 0 <= int(one) < n_features:
-        raise ParameterError(
-            "categorical_features", one, f"names, or whole numbers from 0 to {n_features - 1}"
-        )
-    return int(one)
+def _feature_number(feature: Any, names: list[str], n_features: int) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise UnknownNameError("feature", feature, names)
+        return names.index(feature)
+    if not is_whole(feature, 0, n_features - 1):
+        allowed = f"names, or whole numbers from 0 to {n_features - 1}"
+        raise ParameterError("categorical_features", feature, allowed)
+    return int(feature)
 
 
-def monotonic_signs(given: Any, names: list[str], n_features: int) -> tuple[int, ...]:
-    """Give -1, 0 or 1 for each feature, from a list or by name; empty without constraints.
+def monotonic_signs(constraints: Any, names: list[str], n_features: int) -> tuple[int, ...]:
+    """Return -1, 0 or 1 per feature, from a list or a dict by name; empty without constraints.
 
     >>> monotonic_signs({"b": -1}, ["a", "b"], 2)
     (0, -1)
     """
-    if given is None:
+    if constraints is None:
         return ()
     signs = [0] * n_features
-    if isinstance(given, Mapping):
-        for name, sign in given.items():
+    if isinstance(constraints, Mapping):
+        for name, sign in constraints.items():
             if not names:
-                wanted = "a list: a dict goes by name, and the features of fit had none"
-                raise ParameterError("monotonic_cst", given, wanted)
-            signs[number_of(str(name), names, n_features)] = sign
+                allowed = "a list: a dict goes by name, and the features of fit had none"
+                raise ParameterError("monotonic_cst", constraints, allowed)
+            signs[_feature_number(str(name), names, n_features)] = sign
     else:
-        signs = list(given) if hasattr(given, "__len__") and not isinstance(given, str) else []
+        is_list = hasattr(constraints, "__len__") and not isinstance(constraints, str)
+        signs = list(constraints) if is_list else []
     if len(signs) != n_features or any(sign not in (-1, 0, 1) for sign in signs):
-        wanted = f"-1, 0 or 1 for each of the {n_features} features, or a dict of them by name"
-        raise ParameterError("monotonic_cst", given, wanted)
+        allowed = f"-1, 0 or 1 for each of the {n_features} features, or a dict of them by name"
+        raise ParameterError("monotonic_cst", constraints, allowed)
     return tuple(map(int, signs))

@@ -1,1 +1,1 @@
-"""What NeuralRanker is made of: lesson, batches, training (launched or recorded), scores, checkpoints."""
+"""Parts of NeuralRanker: training set, batches, training (launched or recorded), scores, checkpoints."""

@@ -1,4 +1,4 @@
-"""How far the risk of a linear ranker can be above what it lost on n training queries.
+"""Risk bounds of linear rankers: how far the risk can exceed the mean loss on n training queries.
 
 >>> bound = listwise(n=1700, m=40, B=1, M=1, delta=0.05, version="sharp")
 >>> round(bound.excess, 4), bound.vacuous
@@ -6,14 +6,20 @@
 """
 
 from concordant.theory.bounds.bound import Bound, Term
-from concordant.theory.bounds.empirical import empirical
-from concordant.theory.bounds.fitted import EmpiricalBound
-from concordant.theory.bounds.lipschitz import kappa
-from concordant.theory.bounds.listwise import LISTWISE_VERSIONS, MODES, average_precision, listwise
-from concordant.theory.bounds.pairwise import PAIRWISE_VERSIONS, bipartite, multipartite, pairwise
+from concordant.theory.bounds.empirical import EmpiricalBound, empirical
+from concordant.theory.bounds.hinge_bounds import (
+    MODES,
+    VERSIONS,
+    average_precision,
+    bipartite,
+    listwise,
+    multipartite,
+    pairwise,
+)
+from concordant.theory.bounds.hinges import kappa
 
 __all__ = [
-    "LISTWISE_VERSIONS", "MODES", "PAIRWISE_VERSIONS",
+    "MODES", "VERSIONS",
     "Bound", "EmpiricalBound", "Term",
     "average_precision", "bipartite", "empirical", "kappa", "listwise", "multipartite", "pairwise",
 ]  # fmt: skip

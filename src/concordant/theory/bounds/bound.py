@@ -1,18 +1,65 @@
-"""Bound: what is guaranteed with a stated probability, term by term, however large the numbers are."""
+"""Bound: a guarantee with a stated probability, term by term, however large the numbers are."""
 
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from concordant._numbers import as_double
+from concordant._base.validate import check_number, check_share, check_whole
 from concordant.exceptions import ParameterError
 
-__all__ = ["Bound", "Setting", "Summed", "Term", "check_delta", "check_positive", "check_whole"]
+# The terms of the bounds, each with its description.
 
-LARGEST_POWER = 308.0  # 10 to this power is a float, and one more is not
+
+def vector(setting: BoundSetting, slope: float) -> Term:
+    """Return 2 sqrt(2) L BM sqrt(m/n): twice the Rademacher average of an L-Lipschitz loss of m scores.
+
+    Vector contraction (Maurer 2016) gives sqrt(2) L times that of the scores, with a separate sign for each
+    score, which is at most B/n times the length of a sum of n m vectors no longer than M: BM sqrt(m/n).
+    """
+    words = f"2 sqrt(2) L B M sqrt(m/n), L = {slope:.4g}: vector contraction"
+    factor = 2 * math.sqrt(2 * setting.m) * slope * setting.BM
+    return Term("complexity", words, 1, factor, setting.n)
+
+
+def by_differences(setting: BoundSetting, slope: float, variety: float) -> Term:
+    """Return 2 sqrt(2) L BM sqrt(V/n): like `vector`, for a loss L-Lipschitz in differences of scores.
+
+    V bounds the sum of the squared lengths of the differences of features, for items of length 1.
+    """
+    words = f"2 sqrt(2) L B M sqrt(V/n), L = {slope:.4g} in differences, V = {variety:.4g}"
+    return Term("complexity", words, 1, 2 * math.sqrt(2 * variety) * slope * setting.BM, setting.n)
+
+
+def by_pair(setting: BoundSetting, variety: float) -> Term:
+    """Return 2 BM sqrt(V/n): twice a sum over pairs of Rademacher averages of their differences."""
+    words = f"2 B M sqrt(V/n), V = {variety:.4g}: contraction pair by pair"
+    return Term("complexity", words, 1, 2 * math.sqrt(variety) * setting.BM, setting.n)
+
+
+def one_sided(setting: BoundSetting, height: float) -> Term:
+    """Return c sqrt(ln(1/delta) / (2n)): how far the largest deviation is above its mean (McDiarmid)."""
+    words = f"c sqrt(ln(1/delta) / (2n)), c = {height:.4g}, the range of the hinge"
+    return Term("confidence", words, 1, height * math.sqrt(math.log(1 / setting.delta) / 2), setting.n)
+
+
+def per_function(
+    setting: BoundSetting, count: int, slope: float, slope_words: str, height: float, height_words: str
+) -> tuple[Term, Term]:
+    """Return the terms that are paid for each of `count` linear functions of w.
+
+    They are count * slope BM / sqrt(n), and count * c sqrt(8 ln(2/delta) / n) with c the hinge's range, the
+    height (Bartlett and Mendelson, Theorem 8).
+    """
+    deviation = height * math.sqrt(8 * math.log(2 / setting.delta))
+    return (
+        Term("complexity", f"{slope_words}BM / sqrt(n)", count, slope * setting.BM, setting.n),
+        Term("confidence", f"{height_words} sqrt(8 ln(2/delta) / n)", count, deviation, setting.n),
+    )
+
+
+LARGEST_POWER = 308.0  # the largest whole power of 10 that is a float
 LARGEST_PRODUCT = 1e150  # of B and M: its square is a float
 DISTINCT = 2**50  # up to here, floats tell the bounds of n and of n + 1 queries apart
 
@@ -26,9 +73,9 @@ class Term:
     name, meaning
         "complexity" or "confidence", and what it pays for.
     count
-        How many pairs or orders it is paid for; exact, since it may be far beyond any float.
+        Number of pairs or orders that the term is paid for; exact, since it may be far beyond any float.
     factor
-        What is paid for each, times sqrt(n).
+        Price of each of them, times sqrt(n).
     n
         Number of queries.
 
@@ -44,6 +91,12 @@ class Term:
     factor: float
     n: int
 
+    def scaled(self, times: float) -> Term:
+        """Multiply by a factor, which the description then begins with, unless it is 1."""
+        if times == 1:
+            return self
+        return replace(self, meaning=f"{times:g} * {self.meaning}", factor=times * self.factor)
+
     @property
     def log10(self) -> float:
         """Logarithm of the value to base 10; minus infinity where the value is 0."""
@@ -57,13 +110,18 @@ class Term:
         try:
             return float(self.count) * self.factor / math.sqrt(self.n)
         except OverflowError:
-            return power_of_ten(self.log10)
+            return 10.0**self.log10 if self.log10 < LARGEST_POWER else math.inf
 
     def __repr__(self) -> str:
-        return f"Term({self.name} = {readable(self.value, self.log10)}: {self.meaning})"
+        return f"Term({self.name} = {format_value(self.value, self.log10)}: {self.meaning})"
+
+    @property
+    def line(self) -> str:
+        """Name, value and meaning, indented, for the description of a bound."""
+        return f"  {self.name} {format_value(self.value, self.log10)}: {self.meaning}"
 
 
-class Summed:
+class TermSum:
     """A sum of terms, `parts`."""
 
     parts: tuple[Term, ...]
@@ -80,8 +138,8 @@ class Summed:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a bound is about: n queries of m items, w of length <= B, features of length <= M; checked."""
+class BoundSetting:
+    """Setting of a bound, checked: n queries of m items, w of length <= B, features of length <= M."""
 
     n: int
     m: int
@@ -92,12 +150,11 @@ class Setting:
     def __post_init__(self) -> None:
         lengths = {"B": self.B, "M": self.M}
         for name, value in lengths.items():
-            if not (is_number(value) and 0.0 <= value < math.inf):
-                raise ParameterError(name, value, "a finite number >= 0")
-        check_delta(self.delta)
+            check_number(name, value, least=0.0)
+        check_share("delta", self.delta, 0.05)
         if self.BM > LARGEST_PRODUCT:
             raise ParameterError("B * M", self.BM, f"at most {LARGEST_PRODUCT:g}")
-        plain = {"n": check_whole("n", self.n, 1), "m": check_whole("m", self.m, 2)}
+        plain = {"n": check_whole("n", self.n, 1, math.inf), "m": check_whole("m", self.m, 2)}
         for name, value in (plain | lengths | {"delta": self.delta}).items():
             object.__setattr__(self, name, value if name in plain else float(value))
 
@@ -108,7 +165,7 @@ class Setting:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Bound(Summed, Setting):
+class Bound(TermSum, BoundSetting):
     """With probability 1 - delta, for all w of length <= B: risk <= multiplier * empirical loss + excess.
 
     Attributes
@@ -150,7 +207,7 @@ class Bound(Summed, Setting):
 
     @property
     def vacuous(self) -> bool:
-        """Whether the excess alone is at least the largest value of the bounded loss: it then says nothing.
+        """True if the excess alone is at least the largest value of the bounded loss.
 
         That value is the number of pairs for the 0-1 error, or 1 per pair; the sum (or mean) over pairs of
         the margins r/y_i - r/y_j for the margin-weighted one; `largest` for a prediction loss.
@@ -158,14 +215,14 @@ class Bound(Summed, Setting):
         return self.excess >= self.largest
 
     def at(self, n: int) -> Bound:
-        """Give the same bound for another number of queries."""
+        """Return the same bound for another number of queries."""
         return replace(self, n=n, parts=tuple(replace(term, n=int(n)) for term in self.parts))
 
     def queries_needed(self, epsilon: float) -> int:
-        """Give the smallest number of queries whose excess is at most epsilon.
+        """Return the smallest number of queries whose excess is at most epsilon.
 
-        Every term falls as 1/sqrt(n), so that n = (excess * sqrt(n) / epsilon)^2: computed in fractions, then
-        moved by rounding errors of the excess where a float can tell n from n + 1.
+        Every term falls as 1/sqrt(n), so n = (excess * sqrt(n) / epsilon)^2. It is computed in fractions,
+        then corrected for rounding errors of the excess where a float can tell n from n + 1.
 
         Examples
         --------
@@ -173,7 +230,7 @@ class Bound(Summed, Setting):
         >>> listwise(n=1700, m=40, version="sharp").queries_needed(0.1)
         10883
         """
-        target = Fraction(check_positive("epsilon", epsilon))
+        target = Fraction(check_number("epsilon", epsilon, above=0.0))
         rate = sum((term.count * Fraction(term.factor) for term in self.parts), Fraction())
         needed = max(math.ceil((rate / target) ** 2), 1)
         if needed < DISTINCT:
@@ -185,19 +242,19 @@ class Bound(Summed, Setting):
 
     def __repr__(self) -> str:
         state = "refuted, " * bool(self.refuted) + "vacuous" * self.vacuous
-        told = f"Bound({self.version}: {self.statement}; n={self.n}, m={self.m}"
-        return told + (f"; {state.rstrip(', ')})" if state else ")")
+        summary = f"Bound({self.version}: {self.statement}; n={self.n}, m={self.m}"
+        return summary + (f"; {state.rstrip(', ')})" if state else ")")
 
     @property
     def statement(self) -> str:
         """The inequality, in words and one number."""
         times = "" if self.multiplier == 1.0 else f"{self.multiplier:g} * "
-        return f"{self.bounds} <= {times}{self.empirical} + {readable(self.excess, self.log10)}"
+        return f"{self.bounds} <= {times}{self.empirical} + {format_value(self.excess, self.log10)}"
 
     def __str__(self) -> str:
         setting = f"{self.n} queries of {self.m} items, B = {self.B:g}, M = {self.M:g}"
         lines = [f"{self.version}: {self.statement}", f"  with probability {1.0 - self.delta:g}; {setting}"]
-        lines += [f"  {one.name} {readable(one.value, one.log10)}: {one.meaning}" for one in self.parts]
+        lines += [term.line for term in self.parts]
         if self.vacuous:
             lines.append(f"  vacuous: the bounded loss is never above {self.largest:g}")
         if self.refuted:
@@ -205,40 +262,10 @@ class Bound(Summed, Setting):
         return "\n".join(lines)
 
 
-def power_of_ten(exponent: float) -> float:
-    """Give 10 to a power, infinity where that is no float."""
-    return 10.0**exponent if exponent < LARGEST_POWER else math.inf
+def format_value(value: float, log10: float) -> str:
+    """Format a value in few digits, as a power of ten where it is huge.
 
-
-def readable(value: float, log10: float) -> str:
-    """Give a value in few digits, as a power of ten where it is huge.
-
-    >>> readable(0.25301, -0.6), readable(math.inf, 1133.69)
+    >>> format_value(0.25301, -0.6), format_value(math.inf, 1133.69)
     ('0.253', '10^1133.69')
     """
     return f"{value:.4g}" if value < 1e6 else f"10^{log10:.2f}"
-
-
-def is_number(value: object) -> bool:
-    """Whether the value is a real number, a numpy one included."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def check_whole(name: str, value: int, least: int) -> int:
-    """Give a whole number that is at least `least`."""
-    if isinstance(value, bool) or not (isinstance(value, numbers.Integral) and value >= least):
-        raise ParameterError(name, value, f"a whole number >= {least}")
-    return int(value)
-
-
-def check_delta(value: float) -> None:
-    """Refuse what is no probability of failure."""
-    if not (is_number(value) and 0.0 < value < 1.0):
-        raise ParameterError("delta", value, "a number between 0 and 1, both excluded")
-
-
-def check_positive(name: str, value: float) -> float:
-    """Give a finite number above 0."""
-    if not (is_number(value) and 0.0 < as_double(value) < math.inf):
-        raise ParameterError(name, value, "a finite number > 0")
-    return float(value)

@@ -3,25 +3,170 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.segments import run_chunks
+from concordant._base.validate import check_choice, check_number, check_share, freeze, refuse_misaligned
+from concordant.data.check import check
+from concordant.data.labels import Permutations
+from concordant.data.queries import Queries
 from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.parse import metric as read_metric
-from concordant.scorers import LinearScorer
-from concordant.supervision.check import check
-from concordant.supervision.labels import Permutations
-from concordant.supervision.queries import Queries
+from concordant.solvers.linear_scores import LinearScorer
 from concordant.surrogates import ListwiseHinge, PositionHinge, Preorder, Surrogate
-from concordant.surrogates.surrogate import check_choice
-from concordant.theory.bounds.bound import check_delta, check_positive
-from concordant.theory.bounds.fitted import EmpiricalBound, shape, terms
-from concordant.theory.bounds.hinges import Facts, facts
-from concordant.types import ArrayLike, FloatArray
+from concordant.theory.bounds.bound import Term, TermSum, format_value
+from concordant.theory.bounds.hinges import HingeFacts, hinge_facts
+from concordant.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["bound_of_fit", "empirical"]
+# EmpiricalBound: the guarantee of a fitted ranker, and its terms.
+
+
+@dataclass(frozen=True, repr=False)
+class EmpiricalBound(TermSum):
+    """With probability 1 - delta: risk <= multiplier * empirical loss + excess, for the ranker at hand.
+
+    Attributes
+    ----------
+    bounds
+        The loss whose risk is bounded.
+    empirical
+        Mean over the queries of the hinge, cut off by the tight version.
+    parts
+        The terms whose sum is the excess.
+    multiplier
+        Times which the hinge dominates the bounded loss.
+    largest
+        Largest value of the bounded loss.
+    measured
+        Mean of the bounded loss over all these queries. Queries whose labels do not differ lose nothing; a
+        metric's mean leaves them out.
+    worst
+        Largest value of that mean on these queries, whatever the ranking.
+    B, rule
+        Largest length of w, and the rule that fixed it: "regulariser", "union" or "given".
+    length, M
+        Length of the ranker's weights, and the largest distance of a document from the mean of its list.
+    version, n, delta
+        "sharp" or "tight"; number of queries; probability of failure.
+    assumes
+        Assumptions besides independent queries.
+    """
+
+    bounds: str
+    empirical: float
+    parts: tuple[Term, ...]
+    multiplier: float
+    largest: float
+    measured: float
+    worst: float
+    B: float
+    rule: str
+    length: float
+    M: float
+    version: str
+    n: int
+    delta: float
+    assumes: tuple[str, ...]
+
+    @property
+    def value(self) -> float:
+        """The bound."""
+        return self.multiplier * self.empirical + self.excess
+
+    @property
+    def vacuous(self) -> bool:
+        """True if the bound is at least the largest value of the bounded loss."""
+        return self.value >= self.largest
+
+    @property
+    def verdict(self) -> str:
+        """Reason why the bound is vacuous, where it is."""
+        return f"it is never above {self.largest:g}"
+
+    def queries_needed(self, epsilon: float) -> int:
+        """Return the number of queries like these at which the excess would be at most epsilon."""
+        rate = self.excess * math.sqrt(self.n) / check_number("epsilon", epsilon, above=0.0)
+        return max(math.ceil(rate**2), 1)
+
+    def __str__(self) -> str:
+        times = "" if self.multiplier == 1.0 else f"{self.multiplier:g} * "
+        excess = format_value(self.excess, math.log10(max(self.excess, 1e-300)))
+        summands = f"{times}{self.empirical:.4g} + {excess}"
+        lines = [f"{self.bounds} <= {self.value:.4g} = {summands} with probability {1 - self.delta:g}"]
+        lines += [term.line for term in self.parts]
+        weights = f"weights of length {self.length:.4g}"
+        lines.append(f"  B = {self.B:.4g} by {self.rule}, {weights}, {self.n} queries")
+        *on_these, vacuous = self._remarks()
+        lines += [*on_these, *(f"  assumes that {text}" for text in self.assumes)]
+        return "\n".join(lines + [vacuous] * self.vacuous)
+
+    def _remarks(self) -> list[str]:
+        """Lines on the queries at hand, and last the line of a vacuous bound."""
+        on_these = f"  on these queries the loss is {self.measured:.4g}, and at most {self.worst:.4g}"
+        return [on_these, f"  vacuous: the loss is never above {self.largest:g}"]
+
+    def __repr__(self) -> str:
+        state = "; vacuous" * self.vacuous
+        return f"EmpiricalBound({self.bounds} <= {self.value:.4g}; n={self.n}{state})"
+
+
+class Shape(NamedTuple):
+    """Squared distances of the documents of each list: from their mean, and across levels."""
+
+    spread: FloatArray  # sum of squared distances from the mean
+    apart: FloatArray  # sum of squared distances within pairs of different levels
+    farthest: float  # distance of the farthest document from the mean of its list
+
+
+def shape(X: Any, queries: Queries, codes: IntArray) -> Shape:
+    """Measure the distances list by list, on threads: X is read twice, and never copied."""
+    from concordant.theory.bounds.row_kernels import dense_shape, sparse_shape
+
+    shapes = np.zeros((queries.n_queries, 3))
+    offsets, levels = freeze(queries.offsets), freeze(codes)
+    body: Callable[..., None]
+    if hasattr(X, "indptr"):
+        order = freeze(np.lexsort((codes, np.repeat(np.arange(queries.n_queries), queries.sizes))))
+        body = partial(sparse_shape, csr_arrays(X), X.shape[1], levels, order)
+    else:
+        body = partial(dense_shape, freeze(np.ascontiguousarray(X)), levels)
+    run_chunks(queries.offsets, lambda first, last: body((offsets, first, last), shapes))
+    return Shape(shapes[:, 0], shapes[:, 1], math.sqrt(shapes[:, 2].max(initial=0.0)))
+
+
+def csr_arrays(X: Any) -> tuple[Any, Any, Any]:
+    """Return the arrays of a sparse matrix, without duplicate entries."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return freeze(X.data), freeze(X.indices), freeze(X.indptr)
+
+
+def terms(
+    facts: HingeFacts, measured: Shape, B: float, height: float, chance: float, *, tight: bool
+) -> tuple[Term, Term]:
+    """Return the complexity term of the linear rankers on these lists, and the confidence term."""
+    n, by_scores = len(facts.slopes), facts.slopes**2 * measured.spread
+    by_pairs = facts.pair_slopes**2 * measured.apart
+    words = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q): vector contraction"
+    total = 8.0 * by_scores.sum()
+    if tight:
+        words = "2 sqrt(2) (B/n) sqrt(sum_q min(L_q^2 S_q, K_q^2 D_q)): vector contraction"
+        total = 8.0 * np.minimum(by_scores, by_pairs).sum()
+    if tight and facts.separable and 4.0 * by_pairs.sum() < total:
+        words = "2 (B/n) sqrt(sum_q K_q^2 D_q): contraction pair by pair"
+        total = 4.0 * by_pairs.sum()
+    complexity = Term("complexity", words, 1, B * math.sqrt(float(total) / n), n)
+    words = f"3 c sqrt(ln(2/delta) / (2n)), c = {height:.4g}, delta = {chance:.3g}"
+    confidence = Term("confidence", words, 1, 3.0 * height * math.sqrt(math.log(2.0 / chance) / 2.0), n)
+    return complexity.scaled(facts.multiplier), confidence.scaled(facts.multiplier)
+
 
 VERSIONS = ("sharp", "tight")
 ERRORS = ("margin", "plain")
@@ -30,7 +175,7 @@ DELTA = 0.05
 
 
 class Radius(NamedTuple):
-    """The rule that fixes B, that B, and the probability of failure that is left."""
+    """The rule that fixes B, that B, and the remaining probability of failure."""
 
     rule: str
     B: float
@@ -80,7 +225,7 @@ def empirical(
     B must not depend on these queries. The penalty fixes it: the objective at the optimum is at most that at
     0, so the length of w is at most sqrt(2 * (largest loss at scores 0) / alpha), if alpha was fixed before
     and the penalty sees X as given (`fit_scale=False`). An alpha that validation queries chose among rankers
-    fitted on these queries is not: with K penalties to choose from, give delta/K. Otherwise a union over
+    fitted on these queries is not: with K penalties to choose from, pass delta/K. Otherwise a union over
     B_k = base * 2^k with delta_k = delta / ((k + 1)(k + 2)) pays for taking the smallest B_k that is at least
     the length of w.
 
@@ -126,13 +271,13 @@ def empirical(
     """
     check_choice("version", version, VERSIONS)
     check_choice("error", error, ERRORS)
-    check_delta(delta)
-    hinge = loss if loss is not None else own_hinge(model)
-    queries, rows, grades, coef = checked(model, X, y, qid)
+    check_share("delta", delta, 0.05)
+    hinge = loss if loss is not None else _minimised_hinge(model)
+    queries, rows, grades, coef = _check_sample(model, X, y, qid)
     queries = Queries.from_sizes(queries.sizes)
-    known = facts(hinge, grades, queries, largest, error)
-    radius = chosen_length(model, hinge, known, B, length_of(coef), base, delta)
-    return bounded(known, rows, queries, coef, radius, delta, version, M)
+    facts = hinge_facts(hinge, grades, queries, largest, error)
+    radius = _choose_radius(model, hinge, facts, B, weight_length(coef), base, delta)
+    return _assemble_bound(facts, rows, queries, coef, radius, delta, version, M)
 
 
 def bound_of_fit(
@@ -144,28 +289,19 @@ def bound_of_fit(
     alpha: float | None,
     delta: float = DELTA,
 ) -> EmpiricalBound:
-    """Give what `empirical` gives of the queries of a fit, rows of each adjacent.
+    """Compute the bound of `empirical` for the queries of a fit, whose rows are adjacent.
 
-    Parameters
-    ----------
-    loss, labels
-        The hinge that was minimised, and what it was told.
-    X, queries
-        Features as given, and the queries of the rows.
-    coef
-        The weights.
-    alpha
-        The penalty that fixes B; None: a union over lengths.
-    delta
-        Probability of failure.
+    `labels` are those that the loss read, `X` are the features as given; without `alpha`, B is by the union.
     """
-    known, length = facts(loss, labels, queries, 1.0, "margin"), length_of(coef)
-    radius = by_union(length, 1.0, delta) if alpha is None else by_penalty(known, alpha, length, delta)
-    return bounded(known, X, queries, coef, radius, delta)
+    facts, length = hinge_facts(loss, labels, queries, 1.0, "margin"), weight_length(coef)
+    radius = (
+        union_radius(length, 1.0, delta) if alpha is None else _penalty_radius(facts, alpha, length, delta)
+    )
+    return _assemble_bound(facts, X, queries, coef, radius, delta)
 
 
-def bounded(
-    known: Facts,
+def _assemble_bound(
+    facts: HingeFacts,
     X: Any,
     queries: Queries,
     coef: FloatArray,
@@ -174,68 +310,67 @@ def bounded(
     version: str = "tight",
     M: float | None = None,
 ) -> EmpiricalBound:
-    """Put the terms together."""
-    lists, tight = shape(X, queries, known.codes), version == "tight"
-    far = lists.farthest if M is None else check_positive("M", M)
-    if far < lists.farthest:
+    lists, tight = shape(X, queries, facts.codes), version == "tight"
+    farthest = lists.farthest if M is None else check_number("M", M, above=0.0)
+    if farthest < lists.farthest:
         raise ParameterError("M", M, f"at least {lists.farthest:.6g}, the distance of a document in X")
-    height = known.ceiling if tight else known.height(radius.B * far)
+    height = facts.ceiling if tight else facts.height(radius.B * farthest)
     scores = LinearScorer(X).all_scores(coef)
     return EmpiricalBound(
-        bounds=known.bounds,
-        empirical=float((known.cut if tight else known.values)(scores).mean()),
-        parts=terms(known, lists, radius.B, height, radius.chance, tight=tight),
-        multiplier=known.multiplier,
-        largest=known.largest,
-        measured=float(known.error(scores).mean()),
-        worst=float(known.worst.mean()),
+        bounds=facts.bounds,
+        empirical=float((facts.cut if tight else facts.values)(scores).mean()),
+        parts=terms(facts, lists, radius.B, height, radius.chance, tight=tight),
+        multiplier=facts.multiplier,
+        largest=facts.largest,
+        measured=float(facts.error(scores).mean()),
+        worst=float(facts.worst.mean()),
         B=radius.B,
         rule=radius.rule,
-        length=length_of(coef),
-        M=far,
+        length=weight_length(coef),
+        M=farthest,
         version=version,
         n=queries.n_queries,
         delta=float(delta),
-        assumes=assumptions(known, radius.rule, None if tight or M is not None else far, tight=tight),
+        assumes=_assumptions(facts, radius.rule, None if tight or M is not None else farthest, tight=tight),
     )
 
 
-def length_of(coef: FloatArray) -> float:
-    """Length of the weights, whose squares may leave the doubles."""
+def weight_length(coef: FloatArray) -> float:
+    """Return the length of the weights, whose squares may overflow or underflow."""
     largest = float(np.abs(coef).max(initial=0.0)) or 1.0
     return largest * float(np.linalg.norm(coef / largest))
 
 
-def assumptions(known: Facts, rule: str, far: float | None, *, tight: bool) -> tuple[str, ...]:
-    """Say what must be true besides independent queries."""
-    told = [*known.assumes, *(() if tight else known.assumes_height)]
-    if far is not None:
-        told.append(f"no document is farther than {far:.4g} from the mean of its list")
+def _assumptions(facts: HingeFacts, rule: str, farthest: float | None, *, tight: bool) -> tuple[str, ...]:
+    assumptions = [*facts.assumes, *(() if tight else facts.assumes_height)]
+    if farthest is not None:
+        assumptions.append(f"no document is farther than {farthest:.4g} from the mean of its list")
     if rule == "regulariser":
-        told.append("alpha was fixed before these queries were seen")
-    return tuple(told)
+        assumptions.append("alpha was fixed before these queries were seen")
+    return tuple(assumptions)
 
 
-def own_hinge(model: Any) -> Surrogate:
-    """Give the hinge that the ranker minimised, else the listwise one of its metric."""
-    own = getattr(model, "surrogate_", None)
-    if isinstance(own, (ListwiseHinge, PositionHinge, Preorder)):
-        return own
+def _minimised_hinge(model: Any) -> Surrogate:
+    """Return the hinge that the ranker minimised, else the listwise hinge of its metric."""
+    surrogate = getattr(model, "surrogate_", None)
+    if isinstance(surrogate, (ListwiseHinge, PositionHinge, Preorder)):
+        return surrogate
     if not hasattr(model, "metric"):
         raise ParameterError("loss", None, "given: the model names no metric whose hinge could be taken")
     return ListwiseHinge(read_metric(model.metric))
 
 
-def checked(
+def _check_sample(
     model: Any, X: ArrayLike, y: ArrayLike, qid: ArrayLike
 ) -> tuple[Queries, Any, FloatArray, FloatArray]:
-    """Give the queries, their features and grades by sorted row, and the weights."""
+    """Check the sample; return the queries, their features and grades by sorted row, and the weights."""
+    refuse_misaligned(X=X, y=y, qid=qid)
     if hasattr(model, "checked_features"):  # compares the names of features, too
         check_is_fitted(model, "coef_")
         X = model.checked_features(X, reset=False)
     if isinstance(y, Permutations):
-        given = Queries.of(qid, len(y))
-        y = given.scatter(y.grades(given))
+        caller_queries = Queries.for_rows(qid, len(y))
+        y = caller_queries.scatter(y.grades(caller_queries))
     queries, rows, grades = check(X, y, qid)
     coef = np.ascontiguousarray(getattr(model, "coef_", ()), dtype=np.float64)
     if coef.shape != (rows.shape[1],):
@@ -243,37 +378,43 @@ def checked(
     return queries, rows, grades, coef
 
 
-def chosen_length(
-    model: Any, hinge: Surrogate, known: Facts, B: float | str, length: float, base: float, delta: float
+def _choose_radius(
+    model: Any, hinge: Surrogate, facts: HingeFacts, B: float | str, length: float, base: float, delta: float
 ) -> Radius:
-    """Give the B that a rule fixes."""
     if not isinstance(B, str):
-        if not length <= check_positive("B", B):
-            raise ParameterError("B", B, f"at least the length of the weights, {length:.6g}")
-        return Radius("given", float(B), delta)
+        return given_radius(length, B, delta)
     check_choice("B", B, ("auto", "regulariser", "union"))
     alpha = getattr(model, "alpha", None) or 0.0
-    own = getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
-    if B == "regulariser" and not (own and alpha > 0.0):
+    is_penalised_hinge = (
+        getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
+    )
+    if B == "regulariser" and not (is_penalised_hinge and alpha > 0.0):
         raise ParameterError("B", B, "'union', unless the ranker minimised this loss with fit_scale=False")
-    if own and alpha > 0.0 and B != "union":
-        return by_penalty(known, alpha, length, delta)
-    return by_union(length, base, delta)
+    if is_penalised_hinge and alpha > 0.0 and B != "union":
+        return _penalty_radius(facts, alpha, length, delta)
+    return union_radius(length, base, delta)
 
 
-def by_penalty(known: Facts, alpha: float, length: float, delta: float) -> Radius:
-    """Give the B that the penalty promises: the objective at the optimum is at most that at 0."""
-    radius = math.sqrt(2.0 * known.rest / alpha)
+def given_radius(length: float, B: float, delta: float) -> Radius:
+    """Return the B that was passed; raise if the weights are longer."""
+    if not length <= check_number("B", B, above=0.0):
+        raise ParameterError("B", B, f"at least the length of the weights, {length:.6g}")
+    return Radius("given", float(B), float(delta))
+
+
+def _penalty_radius(facts: HingeFacts, alpha: float, length: float, delta: float) -> Radius:
+    """Return the B that the penalty promises: the objective at the optimum is at most that at 0."""
+    radius = math.sqrt(2.0 * facts.rest / alpha)
     if length > radius:
         promised = f"no longer than {radius:.4g}, as the penalty promises, or B 'union'"
-        wanted = f"{promised} (sample_weight, warm_start, a later alpha?)"
-        raise ParameterError("coef_", f"of length {length:.4g}", wanted)
+        allowed = f"{promised} (sample_weight, warm_start, a later alpha?)"
+        raise ParameterError("coef_", f"of length {length:.4g}", allowed)
     return Radius("regulariser", radius, delta)
 
 
-def by_union(length: float, base: float, delta: float) -> Radius:
-    """Give the smallest base * 2^k that is long enough, and what is left of delta for it."""
-    start = math.log2(check_positive("base", base))
+def union_radius(length: float, base: float, delta: float) -> Radius:
+    """Return the smallest base * 2^k of at least this length, and the share of delta left for it."""
+    start = math.log2(check_number("base", base, above=0.0))
     k = max(math.ceil(math.log2(length) - start), 0) if length > 0.0 else 0
     if k > MOST_DOUBLINGS:
         raise ParameterError("coef_", f"of length {length:g}", f"at most {base:g} * 2^{MOST_DOUBLINGS} long")

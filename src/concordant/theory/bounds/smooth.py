@@ -3,21 +3,261 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, cast
 
+import numpy as np
+
+from concordant._base.segments import run_chunks, segment_reduce, segment_sum
+from concordant._base.validate import check_share, freeze
+from concordant.data.queries import Queries
 from concordant.exceptions import ParameterError
-from concordant.scorers import LinearScorer
-from concordant.supervision.queries import Queries
-from concordant.surrogates import Surrogate
-from concordant.theory.bounds.bound import Term, check_delta, check_positive, readable
-from concordant.theory.bounds.empirical import DELTA, Radius, by_union, length_of
-from concordant.theory.bounds.fitted import EmpiricalBound
-from concordant.theory.bounds.swing import Most, Swing, swing, why_unbounded
-from concordant.theory.kinds import described
+from concordant.solvers.linear_scores import LinearScorer
+from concordant.surrogates import Duchi, Pairwise, PlackettLuce, Preorder, Softmax, Squared, Surrogate, margin
+from concordant.surrogates.pairwise import PairLoss, level_codes
+from concordant.surrogates.pointwise import PENALTIES, multiply_weights
+from concordant.surrogates.surrogate import Loss
+from concordant.theory.bounds.bound import Term
+from concordant.theory.bounds.empirical import (
+    DELTA,
+    EmpiricalBound,
+    Radius,
+    csr_arrays,
+    given_radius,
+    shape,
+    union_radius,
+    weight_length,
+)
+from concordant.theory.kinds import format_surrogate
+from concordant.theory.theorem import is_named
 from concordant.types import FloatArray
 
-__all__ = ["LossBound", "bound_of_loss", "either_way", "terms", "why_unbounded"]
+# The losses of lists for weights of bounded length: how fast they change, how large they become.
+
+BOUNDED_LOSSES = (Softmax, PlackettLuce, Pairwise, Preorder, Squared, Duchi)
+
+
+class DeviationTerm(NamedTuple):
+    """A sum over lists that bounds how far the mean loss is from its expectation, for the worst weights.
+
+    That is, on average over samples, at most factor * (B/n) * sqrt(sum_q amount_q^2), summed over the parts.
+    """
+
+    factor: float
+    amounts: FloatArray
+    symbol: str
+    words: str
+
+
+class LossExtremes(NamedTuple):
+    """Least and largest loss of any list, and the largest amount of each part."""
+
+    low: float
+    high: float
+    amounts: tuple[float, ...]
+
+
+class Swing(NamedTuple):
+    """How far weights no longer than B can move the losses of lists.
+
+    Attributes
+    ----------
+    slopes
+        Lipschitz constant of each list's loss, as a function of the weights.
+    lowest, highest
+        Least and largest loss of each list.
+    parts
+        Sums that bound the distance of the mean loss from its expectation.
+    rest
+        Loss of each list at weights 0.
+    farthest
+        Largest distance of a document from the mean of its list; from 0, if the loss depends on the level
+        of the scores.
+    """
+
+    slopes: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+    parts: tuple[DeviationTerm, ...]
+    rest: FloatArray
+    farthest: float
+
+    @property
+    def extremes(self) -> LossExtremes:
+        """The extremes of these lists."""
+        amounts = tuple(float(part.amounts.max(initial=0.0)) for part in self.parts)
+        return LossExtremes(
+            float(self.lowest.min(initial=0.0)), float(self.highest.max(initial=0.0)), amounts
+        )
+
+
+class SampleLists(NamedTuple):
+    """The lists of a sample: labels, the loss on them, features, and the losses at scores 0."""
+
+    labels: FloatArray
+    label_loss: Loss
+    X: Any
+    queries: Queries
+    squares: FloatArray  # squared distance of each document from the mean of its list
+    spread: FloatArray  # sum of `squares` by list
+    rest: FloatArray  # loss of each list at scores 0
+    tilt: FloatArray  # length of the gradient of the loss at scores 0
+
+    def sums(self, rows: FloatArray) -> FloatArray:
+        """Sum by list."""
+        return segment_sum(rows, self.queries.offsets)
+
+    @property
+    def apart(self) -> FloatArray:
+        """Bound on the distance of any two documents of each list."""
+        farthest = segment_reduce(np.maximum, self.squares, self.queries.offsets)
+        diameters: FloatArray = np.minimum(2.0 * np.sqrt(farthest), np.sqrt(2.0 * self.spread))
+        return diameters
+
+
+def why_unbounded(loss: Surrogate) -> str:
+    """Return why no bound on the risk of this loss is known; empty where a bound is known.
+
+    What is proven of a class need not be true of a user's subclass of it, or of a user's margin.
+    """
+    if type(loss) is Duchi and loss.penalty != PENALTIES["square"]:
+        return "a risk bound of duchi is known for the penalty 'square' only"
+    phi = getattr(loss, "margin", None)
+    is_bounded = type(loss) in BOUNDED_LOSSES and (phi is None or is_named(phi))
+    return "" if is_bounded else "no risk bound is known for this loss"
+
+
+def swing(loss: Surrogate, label_loss: Loss, labels: FloatArray, X: Any, queries: Queries, B: float) -> Swing:
+    """Bound how far weights no longer than B move the losses of lists; `label_loss` is the bound loss."""
+    centred = not isinstance(loss, Duchi) and getattr(loss, "centred", True)
+    squares = row_squares(X, queries, centred=centred)
+    rest, grad = label_loss.value_and_grad(np.zeros(queries.n_rows))
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the doubles: so is the bound
+        spread, tilt = (segment_sum(rows, queries.offsets) for rows in (squares, grad**2))
+        lists = SampleLists(labels, label_loss, X, queries, squares, spread, rest, np.sqrt(tilt))
+        if isinstance(loss, (Pairwise, Preorder)):
+            return _pair_swing(loss, lists, B)
+        if isinstance(loss, (Squared, Duchi)):
+            return _square_swing(loss, lists, B)
+        return _score_swing(loss, lists, B)
+
+
+def row_squares(X: Any, queries: Queries, *, centred: bool) -> FloatArray:
+    """Return the squared distance of each row from the mean of its list, or from 0; X is never copied."""
+    from concordant.theory.bounds.row_kernels import dense_rows, sparse_rows
+
+    squares, offsets = np.zeros(queries.n_rows), freeze(queries.offsets)
+    body: Callable[..., None]
+    if hasattr(X, "indptr"):
+        body = partial(sparse_rows, csr_arrays(X), X.shape[1], centred)
+    else:
+        body = partial(dense_rows, freeze(np.ascontiguousarray(X)), centred)
+    run_chunks(queries.offsets, lambda first, last: body((offsets, first, last), squares))
+    return squares
+
+
+def _score_swing(loss: Surrogate, lists: SampleLists, B: float) -> Swing:
+    """Swing of softmax and Plackett-Luce: the gradient at 0, plus the most that curvature adds.
+
+    The gradient is a sum of differences of documents, as many as the mass of the loss.
+    """
+    steepest, mass = _softmax_slopes(lists) if isinstance(loss, Softmax) else _luce_slopes(lists)
+    root = np.sqrt(lists.spread)
+    bent = multiply_weights(B * root, mass / 2.0)
+    amounts = multiply_weights(root, np.minimum(steepest, lists.tilt + bent))
+    slopes = np.minimum(amounts, multiply_weights(mass, lists.apart))
+    rise = B * np.minimum(slopes, multiply_weights(root, lists.tilt + bent / 2.0))
+    words = "2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q): vector contraction"
+    part = DeviationTerm(2.0 * math.sqrt(2.0), amounts, "L_q sqrt(S_q)", words)
+    return _assemble_swing(lists, slopes, rise, (part,))
+
+
+def _softmax_slopes(lists: SampleLists) -> tuple[FloatArray, FloatArray]:
+    """Longest gradient of the softmax of each list, over all scores; and the sum of its targets."""
+    mass, least = lists.sums(lists.labels), segment_reduce(np.minimum, lists.labels, lists.queries.offsets)
+    whole = np.where(mass > 0.0, mass, 1.0)  # squares of shares of it: those of targets may leave the doubles
+    shares = lists.labels / np.repeat(whole, lists.queries.sizes)
+    corner = np.maximum(1.0 + lists.sums(shares**2) - 2.0 * least / whole, 0.0)
+    return mass * np.sqrt(corner), mass
+
+
+def _luce_slopes(lists: SampleLists) -> tuple[FloatArray, FloatArray]:
+    """Longest gradient of Plackett-Luce of each list, over all scores; and its number of choices."""
+    choices = np.maximum(lists.queries.sizes - 1.0, 0.0)
+    return np.sqrt(choices * (choices + 1.0)), choices
+
+
+def _pair_swing(loss: Pairwise | Preorder, lists: SampleLists, B: float) -> Swing:
+    """Swing of pair losses: each is at most as steep as its margin at the largest distance."""
+    phi, apart = margin(loss.margin), lists.apart
+    weight, inside = (
+        all_pair_weights(loss, lists) if isinstance(loss, Pairwise) else level_pair_weights(loss, lists)
+    )
+    inside = np.minimum(inside, multiply_weights(weight, apart**2))
+    slopes = multiply_weights(np.sqrt(weight) * np.sqrt(inside), np.abs(phi.slope(-B * apart)))
+    climb = multiply_weights(weight, phi.value(-B * apart) - phi.value(0.0))
+    words = "2 (B/n) sqrt(sum_q l_q^2 W_q E_q): contraction pair by pair"
+    part = DeviationTerm(2.0, slopes, "l_q sqrt(W_q E_q)", words)
+    return _assemble_swing(lists, slopes, np.minimum(climb, B * slopes), (part,))
+
+
+def all_pair_weights(loss: Pairwise, lists: SampleLists) -> tuple[FloatArray, FloatArray]:
+    """Sum the weights of all pairs of different items, and the weights times squared distances.
+
+    The squared distances of a document from the m documents of its list sum to m times its squared distance
+    from the mean, plus the squared distances of all documents from the mean.
+    """
+    sizes = lists.queries.sizes.astype(np.float64)
+    share = 1.0 / np.maximum(sizes * (sizes - 1.0), 1.0) if loss.normalize else np.ones(len(sizes))
+    mass = share * lists.sums(lists.labels)
+    weighted_squares = share * lists.sums(multiply_weights(lists.labels, lists.squares))
+    return mass * np.maximum(sizes - 1.0, 0.0), sizes * weighted_squares + multiply_weights(
+        mass, lists.spread
+    )
+
+
+def level_pair_weights(loss: Preorder, lists: SampleLists) -> tuple[FloatArray, FloatArray]:
+    """Sum the weights of pairs of different grades; and the largest weight times squared distances."""
+    pair_loss, offsets = cast("PairLoss", lists.label_loss), lists.queries.offsets
+    top, weight = (
+        segment_reduce(np.maximum, rows, offsets) for rows in (pair_loss.levels, pair_loss.weights)
+    )
+    gap = np.minimum(top - segment_reduce(np.minimum, pair_loss.levels, offsets), pair_loss.top)
+    codes = (
+        level_codes(lists.labels, offsets) if loss.weighting == "gain" else pair_loss.levels.astype(np.int64)
+    )
+    apart = shape(lists.X, lists.queries, codes).apart
+    return lists.rest / margin(loss.margin).value(0.0), multiply_weights(weight * gap, apart)
+
+
+def _square_swing(loss: Squared | Duchi, lists: SampleLists, B: float) -> Swing:
+    """Swing of losses v s.s + g.s + const: the linear part and the square part in the weights."""
+    v = float(loss.nu) if isinstance(loss, Duchi) else 1.0
+    linear, square = lists.tilt * np.sqrt(lists.spread), v * B * lists.spread
+    parts = (
+        DeviationTerm(
+            1.0, linear, "g_q sqrt(S_q)", "(B/n) sqrt(sum_q g_q^2 S_q): what is linear in the weights"
+        ),
+        DeviationTerm(1.0, square, "v B S_q", "v (B^2/n) sqrt(sum_q S_q^2): what is square"),
+    )
+    low = lists.rest - lists.tilt**2 / (4.0 * v) if isinstance(loss, Duchi) else None
+    return _assemble_swing(lists, linear + 2.0 * square, B * (linear + square), parts, low)
+
+
+def _assemble_swing(
+    lists: SampleLists,
+    slopes: FloatArray,
+    rise: FloatArray,
+    parts: tuple[DeviationTerm, ...],
+    lowest: FloatArray | None = None,
+) -> Swing:
+    """Assemble a swing; losses are >= 0 unless `lowest` is given."""
+    low = np.zeros(len(rise)) if lowest is None else lowest
+    far = math.sqrt(lists.squares.max(initial=0.0))
+    return Swing(slopes, low, lists.rest + rise, parts, lists.rest, far)
+
 
 SMALL = 30  # halvings of B = 1, for weights 0
 
@@ -26,28 +266,21 @@ SMALL = 30  # halvings of B = 1, for weights 0
 class LossBound(EmpiricalBound):
     """With probability 1 - delta: expected loss <= mean loss + excess, for the ranker at hand.
 
-    As `EmpiricalBound`, of a loss that nothing bounds but the length of the weights:
+    Like `EmpiricalBound`, for a loss that only the length of the weights bounds:
 
     - `empirical` and `measured` both are the mean loss on these queries.
-    - `largest` is the mean loss of weights 0 on these queries: a bound that is not below it does not tell the
-      ranker from no ranking at all, and is called `vacuous`.
-    - `worst` is what the mean loss on these queries is at most, whatever the weights no longer than B.
+    - `largest` is the mean loss of weights 0 on these queries: a bound that is not below it does not
+      distinguish the ranker from no ranking at all, and is called `vacuous`.
+    - `worst` is the most that the mean loss on these queries can be for weights no longer than B.
     """
 
     @property
     def verdict(self) -> str:
-        """Why it says nothing, where it does."""
+        """Reason why the bound is vacuous, where it is."""
         return f"weights 0 lose {self.largest:.4g} on these queries"
 
-    def __str__(self) -> str:
-        excess = readable(self.excess, math.log10(max(self.excess, 1e-300)))
-        told = f"{self.bounds} <= {self.value:.4g} = {self.empirical:.4g} + {excess}"
-        lines = [f"{told} with probability {1 - self.delta:g}"]
-        lines += [f"  {one.name} {readable(one.value, one.log10)}: {one.meaning}" for one in self.parts]
-        size = f"weights of length {self.length:.4g}, {self.n} queries"
-        lines.append(f"  B = {self.B:.4g} by {self.rule}, {size}")
-        lines += [f"  assumes that {text}" for text in self.assumes]
-        return "\n".join(lines + [f"  vacuous: {self.verdict}"] * self.vacuous)
+    def _remarks(self) -> list[str]:
+        return [f"  vacuous: {self.verdict}"]
 
 
 def bound_of_loss(
@@ -66,41 +299,16 @@ def bound_of_loss(
 
     expected loss <= mean loss + complexity + estimate + c sqrt(ln(k/delta)/2n)
 
-    The last term is McDiarmid's inequality on losses within a range of c. The complexity bounds the expected
-    largest difference of expected and mean loss. S_q sums the squared distances of list q's documents from
-    their mean, so that its scores, as a vector, are at most B sqrt(S_q) from theirs.
-
-    - Softmax, Plackett-Luce: 2 sqrt(2) (B/n) sqrt(sum_q L_q^2 S_q), twice the Rademacher average of the
-      losses, by vector contraction (Maurer 2016). L_q is the less of two Lipschitz constants in the scores.
-      One holds everywhere and is approached: the gradient A p - a of the softmax, A = sum a_i and p on the
-      simplex, is longest at a corner, where its square is A^2 + sum a_i^2 - 2 A min a_i; that of
-      Plackett-Luce counts how often an item is the corner, less 1, and is sqrt(m (m - 1)) long where the last
-      of m always is. The other is the length of the gradient at scores 0, plus the largest curvature, A/2 or
-      (m - 1)/2, times B sqrt(S_q).
-    - Pairs (`Pairwise`, `Preorder`), sums of a_p phi(s_i - s_j): 2 (B/n) sqrt(sum_q l_q^2 W_q E_q), with
-      W_q = sum a_p, E_q = sum a_p d_p^2, d_p the distance of the two documents, and l_q the slope of phi at
-      -B times the largest distance. For u in [0, 1) take the pair of each list that u falls on, each pair as
-      wide as its weight: losses of one pair are W_q l_q-Lipschitz in one number, their mean over u is the
-      list's loss, and the mean over u of the roots is below the root of the mean. For gain weights E_q is
-      bounded by the largest of them.
-    - Squares (`Squared`, `Duchi`), v s.s + g.s + const: (B/n) sqrt(sum_q g_q^2 S_q) + v (B^2/n) sqrt(sum_q
-      S_q^2), g_q the length of g. Such a loss is linear in w and in the products of its entries; its
-      coefficients are a vector no longer than g_q sqrt(S_q) and a matrix of trace v S_q, and the mean of n
-      such is 1/sqrt(n) times as far from its expectation. Where the level of the scores counts, S_q sums the
-      squared lengths of the documents.
-
-    By the proofs the sums over lists are n times expectations; they were measured. Let z_q^2 be what is
-    summed: as it is not negative, its mean falls short of its expectation such that the root of that is at
-    most the root of the mean plus max z sqrt(2 ln(k/delta)/n) (Maurer 2003), which gives `estimate`. k counts
-    the events that may fail: 2, or 3 for squares.
-
-    No loss has a largest value but the one that B leaves it. c and max z are taken from the lists at hand;
-    for lists to come they are an assumption (`assumes`).
+    The last term is McDiarmid's inequality on losses within a range of c; k counts the events that may fail.
+    The complexity bounds the expected largest difference of expected and mean loss by a sum over lists, and
+    the estimate what that sum falls short of its expectation. No loss has a largest value but the one that B
+    leaves it: what is largest is taken from the lists at hand, an assumption about lists to come (`assumes`).
+    The terms of each loss, with proofs: docs/theory.md, "Bounds of other losses".
 
     Parameters
     ----------
     loss, labels
-        What was minimised, and what it was told, by row.
+        The loss that was minimised, and the labels it read, by row.
     X, queries
         Features as given, rows of each list adjacent, and the queries of the rows.
     coef
@@ -109,7 +317,7 @@ def bound_of_loss(
         Probability of failure.
     B
         Length of the weights, fixed before the queries were seen; None: the smallest power of 2 that is at
-        least the length of `coef`, paid for by a union (`either_way`).
+        least the length of `coef`, paid for by a union (`two_way_union_radius`).
 
     References
     ----------
@@ -129,75 +337,70 @@ def bound_of_loss(
     """
     if reason := why_unbounded(loss):
         raise ParameterError("loss", loss, f"one whose risk can be bounded: {reason}")
-    check_delta(delta)
-    radius, told = chosen(coef, B, delta), loss.bind(labels, queries.offsets)
-    found = swing(loss, told, labels, X, queries, radius.B)
-    mean = float(told.value_and_grad(LinearScorer(X).all_scores(coef))[0].mean())
+    check_share("delta", delta, 0.05)
+    length, label_loss = weight_length(coef), loss.bind(labels, queries.offsets)
+    radius = two_way_union_radius(length, delta) if B is None else given_radius(length, B, delta)
+    loss_swing = swing(loss, label_loss, labels, X, queries, radius.B)
+    mean = float(label_loss.value_and_grad(LinearScorer(X).all_scores(coef))[0].mean())
     return LossBound(
-        bounds=f"{described(loss)} loss",
+        bounds=f"{format_surrogate(loss)} loss",
         empirical=mean,
-        parts=terms(found, found.most, radius),
+        parts=terms(loss_swing, loss_swing.extremes, radius),
         multiplier=1.0,
-        largest=float(found.rest.mean()),
+        largest=float(loss_swing.rest.mean()),
         measured=mean,
-        worst=float(found.highest.mean()),
+        worst=float(loss_swing.highest.mean()),
         B=radius.B,
         rule=radius.rule,
-        length=length_of(coef),
-        M=found.farthest,
+        length=length,
+        M=loss_swing.farthest,
         version="sharp",
         n=queries.n_queries,
         delta=float(delta),
-        assumes=(assumed(found, radius.B),),
+        assumes=(_extremes_assumption(loss_swing, radius.B),),
     )
 
 
-def chosen(coef: FloatArray, B: float | None, delta: float) -> Radius:
-    """Give the B that was fixed, or that of the union."""
-    length = length_of(coef)
-    if B is None:
-        return either_way(length, delta)
-    if not length <= check_positive("B", B):
-        raise ParameterError("B", B, f"at least the length of the weights, {length:.6g}")
-    return Radius("given", float(B), float(delta))
-
-
-def either_way(length: float, delta: float) -> Radius:
-    """Give the smallest power of 2 that is long enough, and what is left of delta for it; 2^-30 for 0.
+def two_way_union_radius(length: float, delta: float) -> Radius:
+    """Return the smallest power of 2 that is long enough (2^-30 for 0), and the share of delta for it.
 
     Half of delta pays for 1, 2, 4, ..., in shares of 1/((k + 1)(k + 2)), and half for 1/2, 1/4, ...
 
-    >>> either_way(3.0, 0.05).B, either_way(0.2, 0.05).B, either_way(0.2, 0.05).chance == 0.025 / 6
-    (4.0, 0.25, True)
+    >>> two_way_union_radius(3.0, 0.05).B, two_way_union_radius(0.2, 0.05).B
+    (4.0, 0.25)
+    >>> two_way_union_radius(0.2, 0.05).chance == 0.025 / 6
+    True
     """
     share, k = math.frexp(length) if length > 0.0 else (1.0, -SMALL)  # exact, where a logarithm rounds
     k = k - 1 if share == 0.5 else k
     if k >= 0:
-        return by_union(math.ldexp(1.0, min(k, 1023)), 1.0, delta / 2.0)
+        return union_radius(math.ldexp(1.0, min(k, 1023)), 1.0, delta / 2.0)
     return Radius("union", math.ldexp(1.0, k), delta / 2.0 / (k * (k - 1)))
 
 
-def assumed(found: Swing, B: float) -> str:
-    """Say what is taken for granted of lists outside the sample."""
-    low, high, amounts = found.most
-    told = f"no list loses more than {high:.4g}" + f" or less than {low:.4g}" * (low < 0.0)
-    each = zip(found.parts, amounts, strict=True)
-    limits = " or ".join(f"{part.symbol} above {amount:.4g}" for part, amount in each)
-    return f"{told} at any weights no longer than {B:g}, nor has {limits}"
+def _extremes_assumption(loss_swing: Swing, B: float) -> str:
+    """Describe the assumption about lists outside the sample."""
+    low, high, amounts = loss_swing.extremes
+    loss_range = f"no list loses more than {high:.4g}" + f" or less than {low:.4g}" * (low < 0.0)
+    part_amounts = zip(loss_swing.parts, amounts, strict=True)
+    limits = " or ".join(f"{part.symbol} above {amount:.4g}" for part, amount in part_amounts)
+    return f"{loss_range} at any weights no longer than {B:g}, nor has {limits}"
 
 
-def terms(found: Swing, most: Most, radius: Radius) -> tuple[Term, ...]:
-    """Give the complexity of the linear rankers on these lists, its estimate's part, and the confidence."""
-    n, events = len(found.rest), 1 + len(found.parts)
-    log, c = math.log(events / radius.chance), most.high - most.low
-    complexity = sum(part.factor * math.sqrt(float((part.amounts**2).mean())) for part in found.parts)
-    tops = zip(found.parts, most.amounts, strict=True)
+def terms(loss_swing: Swing, extremes: LossExtremes, radius: Radius) -> tuple[Term, ...]:
+    """Return the complexity term of the linear rankers on these lists, the estimate's, and the confidence."""
+    n, events = len(loss_swing.rest), 1 + len(loss_swing.parts)
+    log, c = math.log(events / radius.chance), extremes.high - extremes.low
+    complexity = sum(part.factor * math.sqrt(float((part.amounts**2).mean())) for part in loss_swing.parts)
+    tops = zip(loss_swing.parts, extremes.amounts, strict=True)
     estimate = sum(part.factor * top for part, top in tops) * math.sqrt(2.0 * log / n)
-    factor = f"{found.parts[0].factor:.3g} " if found.parts[0].factor != 1.0 else ""
-    missed = f"{factor}(B/n) max z sqrt(2 ln({events}/delta)): what lists to come may add to it"
-    told = f"c sqrt(ln({events}/delta) / (2n)), c = {c:.4g}, delta = {radius.chance:.3g}"
+    factor = f"{loss_swing.parts[0].factor:.3g} " if loss_swing.parts[0].factor != 1.0 else ""
+    estimate_words = f"{factor}(B/n) max z sqrt(2 ln({events}/delta)): what lists to come may add to it"
+    confidence_words = f"c sqrt(ln({events}/delta) / (2n)), c = {c:.4g}, delta = {radius.chance:.3g}"
     return (
-        Term("complexity", ", and ".join(part.words for part in found.parts), 1, radius.B * complexity, n),
-        Term("estimate", missed, 1, radius.B * estimate, n),
-        Term("confidence", told, 1, c * math.sqrt(log / 2.0), n),
+        Term(
+            "complexity", ", and ".join(part.words for part in loss_swing.parts), 1, radius.B * complexity, n
+        ),
+        Term("estimate", estimate_words, 1, radius.B * estimate, n),
+        Term("confidence", confidence_words, 1, c * math.sqrt(log / 2.0), n),
     )

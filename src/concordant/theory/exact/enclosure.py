@@ -1,4 +1,4 @@
-"""Enclosures: intervals with rational ends that contain a real number, such as a logarithm, for certain.
+"""Enclosures: intervals with rational ends that certainly contain a real number, such as a logarithm.
 
 >>> third = log2(3)
 >>> third.low < Fraction(158496251, 10**8) and (third - Fraction(3, 2)).sign()
@@ -14,22 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
+from concordant._base.validate import check_whole
 from concordant.exceptions import ParameterError
-
-__all__ = [
-    "BITS",
-    "Enclosure",
-    "Number",
-    "exact",
-    "high",
-    "log2",
-    "low",
-    "power2",
-    "rounded",
-    "sign",
-    "text",
-    "total",
-]
 
 BITS = 64  # enclosures are about 2^-BITS wide
 GUARD = 32  # bits more, which rounding may spoil
@@ -55,7 +41,7 @@ class Enclosure:
             raise ParameterError("low", self.low, f"at most high={self.high}")
 
     def sign(self) -> int | None:
-        """1, -1 or 0 where it is certain; None where it is not."""
+        """Return the sign 1, -1 or 0 where it is certain; None where it is not."""
         if self.low > 0 or self.high < 0:
             return 1 if self.low > 0 else -1
         return 0 if self.low == self.high else None
@@ -73,7 +59,7 @@ class Enclosure:
         return -self + other
 
     def __mul__(self, other: Number | int) -> Enclosure:
-        ends = [one * two for one in (self.low, self.high) for two in (low(other), high(other))]
+        ends = [left * right for left in (self.low, self.high) for right in (low(other), high(other))]
         return Enclosure(min(ends), max(ends))
 
     def __truediv__(self, other: Number | int) -> Enclosure:
@@ -90,17 +76,17 @@ Number: TypeAlias = Fraction | Enclosure
 
 
 def low(number: Number | int) -> Fraction:
-    """Give the largest fraction known to be no larger."""
+    """Return the largest fraction known to be no larger."""
     return number.low if isinstance(number, Enclosure) else Fraction(number)
 
 
 def high(number: Number | int) -> Fraction:
-    """Give the smallest fraction known to be no smaller."""
+    """Return the smallest fraction known to be no smaller."""
     return number.high if isinstance(number, Enclosure) else Fraction(number)
 
 
 def sign(number: Number | int) -> int | None:
-    """1, -1 or 0 where it is certain; None where it is not.
+    """Return the sign 1, -1 or 0 where it is certain; None where it is not.
 
     >>> sign(Fraction(-1, 3)), sign(0), sign(Enclosure(Fraction(-1), Fraction(1)))
     (-1, 0, None)
@@ -109,14 +95,14 @@ def sign(number: Number | int) -> int | None:
 
 
 def exact(number: Number | int) -> Number:
-    """Give a fraction where both ends are the same."""
+    """Turn an enclosure into a fraction where both ends are the same."""
     return low(number) if low(number) == high(number) else Enclosure(low(number), high(number))
 
 
-def rounded(number: Number | int, bits: int = BITS) -> Number:
-    """Give short ends, a little further out; a fraction stays as it is.
+def round_outward(number: Number | int, bits: int = BITS) -> Number:
+    """Round the ends outward to short fractions; a fraction stays as it is.
 
-    >>> rounded(Enclosure(Fraction(1, 3), Fraction(2, 3)), bits=-30)
+    >>> round_outward(Enclosure(Fraction(1, 3), Fraction(2, 3)), bits=-30)
     Enclosure(low=Fraction(1, 4), high=Fraction(3, 4))
     """
     least, most, units = low(number), high(number), 1 << bits + GUARD
@@ -126,28 +112,28 @@ def rounded(number: Number | int, bits: int = BITS) -> Number:
 
 
 def inverse(number: Number | int) -> Enclosure:
-    """1 over the number, which must be known not to be 0."""
+    """Return 1 over the number, which must be known not to be 0."""
     if sign(number) in (0, None):
         raise ParameterError("divisor", text(number), "known to differ from 0")
     return Enclosure(1 / high(number), 1 / low(number))
 
 
 def total(numbers: Iterable[Number | int]) -> Number:
-    """Sum, exact where all numbers are.
+    """Return the sum of the numbers, exact where all numbers are.
 
     >>> total([Fraction(1, 2), 1])
     Fraction(3, 2)
     """
-    given = list(numbers)
-    return exact(Enclosure(sum(map(low, given), Fraction()), sum(map(high, given), Fraction())))
+    summands = list(numbers)
+    return exact(Enclosure(sum(map(low, summands), Fraction()), sum(map(high, summands), Fraction())))
 
 
 def fractions(numbers: Iterable[Number]) -> list[Fraction]:
-    """Give the numbers as fractions; one that is only enclosed is refused."""
-    given = list(numbers)
-    if any(low(number) != high(number) for number in given):
-        raise ParameterError("numbers", [text(number) for number in given], "rational")
-    return [low(number) for number in given]
+    """Return the numbers as fractions; raise if a number is only enclosed."""
+    all_numbers = list(numbers)
+    if any(low(number) != high(number) for number in all_numbers):
+        raise ParameterError("numbers", [text(number) for number in all_numbers], "rational")
+    return [low(number) for number in all_numbers]
 
 
 def text(number: Number | int) -> str:
@@ -168,41 +154,40 @@ def text(number: Number | int) -> str:
 
 
 def decimals(number: Fraction, rounding: Callable[[Fraction], int]) -> str:
-    """Write the decimals, rounded as told."""
+    """Write the decimals, rounded by `rounding`."""
     units = rounding(number * 10**PLACES)
     return f"{'-' if units < 0 else ''}{abs(units) // 10**PLACES}.{abs(units) % 10**PLACES:0{PLACES}}"
 
 
 @lru_cache(maxsize=2**10)
 def log2(k: int, bits: int = BITS) -> Enclosure:
-    """Logarithm of a whole number >= 1 to base 2, about 2^-bits wide; exact for powers of two.
+    """Return the logarithm of a whole number >= 1 to base 2, about 2^-bits wide; exact for powers of two.
 
-    Squaring a number doubles its logarithm: whether the square of one in [1, 2) reaches 2 is the next bit.
+    Squaring a number doubles its logarithm: the next bit is 1 if the square of a number in [1, 2) reaches 2.
 
     >>> log2(8)
     Enclosure(low=Fraction(3, 1), high=Fraction(3, 1))
     """
-    if not (isinstance(k, int) and k >= 1):
-        raise ParameterError("k", k, "a whole number >= 1")
+    k = check_whole("k", k, 1, math.inf)
     whole = k.bit_length() - 1
     if k == 1 << whole:
         return Enclosure(Fraction(whole), Fraction(whole))
     unit = bits + GUARD + whole
     below = above = k << unit - whole  # k / 2^whole, in units of 2^-unit, as are its bounds from now on
-    digits, found = whole, 0
-    while found < bits:
+    digits, n_certain = whole, 0
+    while n_certain < bits:
         below, above = below * below >> unit, (above * above >> unit) + 1
         if (below >> unit + 1) != (above >> unit + 1):
-            break  # the bit is not certain: what was found before is
+            break  # this bit is not certain; the bits before it are
         bit = below >> unit + 1
         below, above = below >> bit, (above >> bit) + bit
-        digits, found = 2 * digits + bit, found + 1
-    return Enclosure(Fraction(digits, 1 << found), Fraction(digits + 1, 1 << found))
+        digits, n_certain = 2 * digits + bit, n_certain + 1
+    return Enclosure(Fraction(digits, 1 << n_certain), Fraction(digits + 1, 1 << n_certain))
 
 
 @lru_cache(maxsize=2**10)
 def power2(exponent: Fraction, bits: int = BITS) -> Enclosure:
-    """2^exponent, about 2^-bits of it wide; exact for whole exponents.
+    """Return 2^exponent, about 2^-bits of it wide; exact for whole exponents.
 
     The powers 2^(1/2), 2^(1/4), ... are roots of one another; those of the exponent's bits are multiplied.
 
@@ -216,9 +201,9 @@ def power2(exponent: Fraction, bits: int = BITS) -> Enclosure:
     digits = math.floor((exponent - whole) * (1 << unit))  # the exponent lies within 2^-unit above
     below = above = 1 << unit
     root_below = root_above = 2 << unit
-    for place in range(unit - 1, -1, -1):
+    for shift in range(unit - 1, -1, -1):
         root_below, root_above = math.isqrt(root_below << unit), math.isqrt(root_above << unit) + 1
-        if digits >> place & 1:
+        if digits >> shift & 1:
             below, above = below * root_below >> unit, (above * root_above >> unit) + 1
     above += (above >> unit) + 1  # 2^(2^-unit) < 1 + 2^-unit
     return Enclosure(scale * Fraction(below, 1 << unit), scale * Fraction(above, 1 << unit))

@@ -1,4 +1,4 @@
-"""Conditions on data: several annotators per query, and whether what they say satisfies a noise condition.
+"""Conditions on data: replicated supervision, and whether its votes satisfy a noise condition.
 
 >>> votes = 45 * [[0, 1, 2]] + 15 * [[1, 2, 0]]  # all rank item 1 above item 2
 >>> people = Replicates.from_orders(votes)
@@ -9,9 +9,8 @@
 0: fails (3 items, 60 annotators, support 0.00, shown by items 0, 1, 2)
 """
 
-from concordant.theory.replicates.calibration import Calibration, calibrate
-from concordant.theory.replicates.checking import check
+from concordant.theory.replicates.condition_check import ConditionErrors, calibrate, check
+from concordant.theory.replicates.condition_report import ConditionReport, QueryCheck
 from concordant.theory.replicates.replicated import Replicates
-from concordant.theory.replicates.report import ConditionReport, QueryCheck
 
-__all__ = ["Calibration", "ConditionReport", "QueryCheck", "Replicates", "calibrate", "check"]
+__all__ = ["ConditionErrors", "ConditionReport", "QueryCheck", "Replicates", "calibrate", "check"]

@@ -1,1 +1,1 @@
-"""Looks for label distributions on which a combination fails, and for proofs that none could serve."""
+"""Search for label distributions on which a combination fails, and for proofs that no targets could serve."""

@@ -1,10 +1,10 @@
-"""What decoders make of scores of pairs: in doubles, as a ranker does, and in exact arithmetic.
+"""Decode scores of pairs: in doubles, as a ranker does, and in exact arithmetic.
 
 >>> import numpy as np
 >>> from concordant.theory.combination import combination
 >>> labels, half = (np.array([0.0, 1.0, 1.0]), np.array([1.0, 0.0, 0.0])), Fraction(1, 2)
->>> one = combination("ap", "pairs", "diagonal")
->>> [str(score) for score in decoded_places(one, labels, (half, half))]
+>>> diagonal = combination("ap", "pairs", "diagonal")
+>>> [str(score) for score in decoded_places(diagonal, labels, (half, half))]
 ['-1', '-2', '-3']
 """
 
@@ -15,50 +15,51 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from concordant import decoders
-from concordant.supervision.synthetic.distribution import Label
+from concordant.data.synthetic.distribution import Label
 from concordant.theory.combination import Combination
 from concordant.theory.exact.enclosure import low
-from concordant.theory.exact.linear import Matrix
-from concordant.theory.exact.pair_targets import expected_pair_targets
-from concordant.theory.exact.values import Order, best_value, regret
+from concordant.theory.exact.exact_targets import expected_pair_targets
+from concordant.theory.exact.exact_values import Order, best_value, regret
+from concordant.theory.exact.linear_equations import Matrix
 from concordant.types import ArrayLike, IntArray
 
-__all__ = ["decoded_places", "places_in_doubles"]
-
-NEAR = Fraction(1, 10**9)  # of the largest number: what is nearer may be exchanged by rounding
+NEAR = Fraction(1, 10**9)  # of the largest number: nearer numbers may be exchanged by rounding
 
 
-def places_in_doubles(one: Combination, u: ArrayLike) -> IntArray:
-    """Give the place of each item, 1 the best, as the combination's decoder finds it."""
-    decode = decoders.average_precision if one.metric.name == "ap" else decoders.feedback_arc
-    return decode(u, method=one.decoder).positions
+def places_in_doubles(combination: Combination, u: ArrayLike) -> IntArray:
+    """Return the rank of each item, 1 the best, that the combination's decoder finds."""
+    decode = decoders.average_precision if combination.metric.name == "ap" else decoders.feedback_arc
+    return decode(u, method=combination.decoder).positions
 
 
 def decoded_places(
-    one: Combination, labels: Sequence[Label], probs: Sequence[Fraction]
+    combination: Combination, labels: Sequence[Label], probs: Sequence[Fraction]
 ) -> tuple[Fraction, ...] | None:
-    """Give the places of the decoded order, negated, from the exact expectations of the pair targets.
+    """Return the negated ranks of the decoded order, from the exact expectations of the pair targets.
 
-    "auto" gives a best order. "diagonal", "borda" and "edge-deletion" are followed in exact arithmetic, equal
-    numbers as the decoders document. The others are searches that have no exact form: what they find in
-    doubles is given where it is clearly worse than the best order and no two pair targets are nearly equal,
-    else None.
+    "auto" is a best order. "diagonal", "borda" and "edge-deletion" are computed in exact arithmetic; ties are
+    broken as the decoders document. The others are searches without an exact form: their result in doubles is
+    returned if it is clearly worse than the best order and no two pair targets are nearly equal, else None.
     """
-    u = expected_pair_targets(one.metric, labels, probs)
-    if one.decoder == "auto":
-        return negated(best_value(one.metric, labels, probs)[0][0])
-    if one.decoder in EXACTLY:
-        return negated(EXACTLY[one.decoder](u))
-    positions = places_in_doubles(one, [[float(entry) for entry in row] for row in u])
-    found = tuple(Fraction(-int(place)) for place in positions)
+    u = expected_pair_targets(combination.metric, labels, probs)
+    if combination.decoder == "auto":
+        return _negated(best_value(combination.metric, labels, probs)[0][0])
+    if combination.decoder in EXACTLY:
+        return _negated(EXACTLY[combination.decoder](u))
+    positions = places_in_doubles(combination, [[float(entry) for entry in row] for row in u])
+    negated_places = tuple(Fraction(-int(rank)) for rank in positions)
     entries = sorted({entry for row in u for entry in row})
     least = NEAR * max(map(abs, entries))
     apart = all(above - below > least for below, above in itertools.pairwise(entries))
-    return found if apart and low(regret(one.metric, labels, probs, found)) > least else None
+    return (
+        negated_places
+        if apart and low(regret(combination.metric, labels, probs, negated_places)) > least
+        else None
+    )
 
 
-def negated(order: Order) -> tuple[Fraction, ...]:
-    """Give minus the place of each item."""
+def _negated(order: Order) -> tuple[Fraction, ...]:
+    """Return minus the rank of each item."""
     return tuple(Fraction(-1 - order.index(item)) for item in range(len(order)))
 
 
@@ -84,7 +85,7 @@ def by_edge_deletion(u: Matrix) -> Order:
 
 
 def forward(edges: Sequence[tuple[int, int]], n_items: int) -> Order | None:
-    """Give the order along which all edges point, the smallest free item first; None where there is a cycle.
+    """Return the order along which all edges point, the smallest free item first; None if there is a cycle.
 
     >>> forward([(2, 0)], 3), forward([(0, 1), (1, 0)], 2)
     ((1, 2, 0), None)

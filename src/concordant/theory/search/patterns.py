@@ -1,4 +1,4 @@
-"""Patterns: how scores may rank items, ties included; and why they do not at a distribution of labels.
+"""Patterns: how scores may rank items, ties included; and their refutations at a distribution of labels.
 
 A pattern is a tuple of blocks of items, best block first; the items of a block are tied.
 
@@ -14,44 +14,31 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from concordant.data.synthetic.distribution import Label
 from concordant.metrics.metric import Metric
-from concordant.supervision.synthetic.distribution import Label
-from concordant.theory.exact.labels import ExactLabel, read
-from concordant.theory.exact.values import Order, best_orders, order_value
-
-__all__ = [
-    "Pattern",
-    "Refutation",
-    "best_for",
-    "coarsest",
-    "compatible",
-    "every_pattern",
-    "refutations",
-    "written_order",
-    "written_orders",
-    "written_pattern",
-]
+from concordant.theory.exact.exact_labels import ExactLabel, read
+from concordant.theory.exact.exact_values import Order, best_orders, order_value
 
 Pattern: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def every_pattern(n_items: int) -> list[Pattern]:
-    """Give all patterns of the items."""
-    return list(patterns_of(tuple(range(n_items))))
+    """Return all patterns of the items."""
+    return list(_split_into_patterns(tuple(range(n_items))))
 
 
-def patterns_of(items: tuple[int, ...]) -> Iterator[Pattern]:
+def _split_into_patterns(items: tuple[int, ...]) -> Iterator[Pattern]:
     """Choose the first block, then a pattern of the rest."""
     if not items:
         yield ()
     for size in range(1, len(items) + 1):
         for block in itertools.combinations(items, size):
-            for rest in patterns_of(tuple(item for item in items if item not in block)):
+            for rest in _split_into_patterns(tuple(item for item in items if item not in block)):
                 yield (block, *rest)
 
 
 def compatible(pattern: Pattern) -> list[Order]:
-    """Give the orders that sorting may return: the blocks one after another, each in any order.
+    """Return the orders that sorting may return: the blocks one after another, each in any order.
 
     >>> compatible(((2,), (0, 1)))
     [(2, 0, 1), (2, 1, 0)]
@@ -61,17 +48,21 @@ def compatible(pattern: Pattern) -> list[Order]:
 
 
 def coarsest(patterns: Iterable[Pattern]) -> list[Pattern]:
-    """Give the patterns that are not another one of them with ties broken.
+    """Return the patterns that do not follow from another pattern by breaking ties.
 
     >>> coarsest([((0,), (1,), (2,)), ((0, 1), (2,)), ((2,), (1,), (0,))])
     [((0, 1), (2,)), ((2,), (1,), (0,))]
     """
     allows = {pattern: set(compatible(pattern)) for pattern in patterns}
-    return [one for one, given in allows.items() if not any(given < more for more in allows.values())]
+    return [
+        candidate
+        for candidate, orders in allows.items()
+        if not any(orders < more for more in allows.values())
+    ]
 
 
 def written_pattern(pattern: Pattern) -> str:
-    """Write a pattern for a person; items are counted from 1, and braces hold tied ones."""
+    """Write a pattern for a person; items are counted from 1, and braces hold tied items."""
     blocks = [",".join(str(item + 1) for item in block) for block in pattern]
     return ">".join(f"{{{block}}}" if "," in block else block for block in blocks)
 
@@ -97,16 +88,16 @@ def written_orders(orders: Collection[Order]) -> str:
 
 
 class Refutation(NamedTuple):
-    """Why scores at a distribution do not have this pattern: one of the two reasons is given.
+    """Why scores at a distribution cannot have a pattern: either `order` or `label` is given.
 
     Attributes
     ----------
     pattern
         Blocks of items, best first; the items of a block are tied.
     order
-        Compatible with the pattern, and not optimal.
+        An order that is compatible with the pattern, and not optimal.
     label
-        Where a little of it is mixed in, no order compatible with the pattern is optimal.
+        A label: if a little of it is mixed in, no order compatible with the pattern is optimal.
     """
 
     pattern: Pattern
@@ -115,12 +106,12 @@ class Refutation(NamedTuple):
 
 
 def best_for(metric: Metric, label: ExactLabel, orders: Iterable[Order]) -> list[Order]:
-    """Give those of the orders that are best for a label."""
+    """Return those of the orders that are best for a label."""
     return best_orders(metric, {order: order_value(metric, label, order) for order in orders})
 
 
 def refutations(metric: Metric, best: Sequence[Order], labels: Sequence[Label]) -> Iterator[Refutation]:
-    """Refute patterns, each by an order that is not among the best or by one of few labels."""
+    """Yield refutations of patterns, each by an order that is not among the best or by one of few labels."""
     left = []
     for pattern in every_pattern(len(best[0])):
         worse = [order for order in compatible(pattern) if order not in best]
@@ -128,11 +119,11 @@ def refutations(metric: Metric, best: Sequence[Order], labels: Sequence[Label]) 
             yield Refutation(pattern, worse[0], None)
         else:
             left.append(pattern)
-    made_best = [set(best_for(metric, read(label), best)) for label in labels]
+    best_sets = [set(best_for(metric, read(label), best)) for label in labels]
     while left:
-        falls = [[p for p in left if orders.isdisjoint(compatible(p))] for orders in made_best]
-        label, fallen = max(zip(labels, falls, strict=True), key=lambda one: len(one[1]))
+        falls = [[p for p in left if orders.isdisjoint(compatible(p))] for orders in best_sets]
+        label, fallen = max(zip(labels, falls, strict=True), key=lambda entry: len(entry[1]))
         if not fallen:
-            return  # not refuted: what is left has no entry
+            return  # the remaining patterns are not refuted
         yield from (Refutation(pattern, None, label) for pattern in fallen)
         left = [pattern for pattern in left if pattern not in fallen]

@@ -1,6 +1,6 @@
-"""Impossibility: a proof that a metric has no standardization, to be checked anew and to be read.
+"""Impossibility: a proof that a metric has no standardization, which can be verified and read.
 
-How it argues: `concordant.theory.search.impossibility`.
+The argument is in docs/certificates.md, "No function of the labels would do".
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from concordant.data.synthetic.distribution import Label
 from concordant.exceptions import ConcordantError
 from concordant.metrics.metric import Metric
-from concordant.supervision.synthetic.distribution import Label
-from concordant.theory.exact.labels import ExactLabel, read
-from concordant.theory.exact.values import Order, best_orders, every_value
+from concordant.theory.exact.exact_labels import ExactLabel, read
+from concordant.theory.exact.exact_values import Order, best_orders, every_value
 from concordant.theory.search.patterns import (
     Pattern,
     Refutation,
@@ -29,9 +29,7 @@ from concordant.theory.search.patterns import (
     written_orders,
     written_pattern,
 )
-from concordant.theory.spaces import every_label, written
-
-__all__ = ["Impossibility"]
+from concordant.theory.spaces import every_label, format_label
 
 WIDTH = 110
 
@@ -43,7 +41,7 @@ class Impossibility:
     Attributes
     ----------
     metric, space, highest
-        Of what; `highest` is the highest grade of the space "grades".
+        Metric and label space; `highest` is the highest grade of the space "grades".
     labels, probs
         The distribution at which every pattern is refuted.
     best, value
@@ -51,7 +49,7 @@ class Impossibility:
     contrast
         An order that is optimal and one that is not, each with its expected value.
     refutations
-        One for each pattern.
+        One refutation for each pattern.
     """
 
     metric: Metric
@@ -70,14 +68,14 @@ class Impossibility:
         return len(self.labels[0])
 
     def verify(self) -> bool:
-        """Check the whole proof anew, from the metric's definition and in exact arithmetic."""
+        """Verify the whole proof, from the metric's definition and in exact arithmetic."""
         try:
             return self.labels_hold() and self.values_hold() and self.refutations_hold()
         except ConcordantError:  # labels that the metric cannot read, or no exact values
             return False
 
     def labels_hold(self) -> bool:
-        """Tell whether probabilities are fractions that sum to 1, and all labels are of the space."""
+        """True if probabilities are fractions that sum to 1, and all labels are in the space."""
         if not self.labels:
             return False
         space = {read(label) for label in every_label(self.space, self.n_items, self.highest)}
@@ -90,7 +88,7 @@ class Impossibility:
         )
 
     def values_hold(self) -> bool:
-        """Tell whether the best orders are these, and the values right."""
+        """True if the best orders and the values are right."""
         values = every_value(self.metric, self.labels, self.probs)
         (good, most), (bad, less) = self.contrast
         return (
@@ -102,31 +100,31 @@ class Impossibility:
         )
 
     def refutations_hold(self) -> bool:
-        """Tell whether every pattern is refuted; the best orders are right."""
+        """True if every pattern is refuted, provided that the best orders are right."""
         patterns = sorted(each.pattern for each in self.refutations)
         return patterns == sorted(every_pattern(self.n_items)) and all(map(self.refutes, self.refutations))
 
     def refutes(self, each: Refutation) -> bool:
-        """Tell whether a pattern is refuted by what is said of it."""
+        """True if the refutation proves that its pattern is impossible."""
         allowed = set(compatible(each.pattern))
         if each.label is None:
             return each.order in allowed and each.order not in self.best
         return allowed.isdisjoint(best_for(self.metric, read(each.label), self.best))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the proof in words and numbers that JSON can hold; items are counted from 1."""
+        """Return the proof in words and numbers that JSON can hold; items are counted from 1."""
         return {
             "metric": str(self.metric),
             "labels": self.space,
             "n_items": self.n_items,
-            "distribution": {written(y): str(p) for y, p in zip(self.labels, self.probs, strict=True)},
+            "distribution": {format_label(y): str(p) for y, p in zip(self.labels, self.probs, strict=True)},
             "best": [written_order(order) for order in self.best],
             "value": str(self.value),
             "contrast": {written_order(order): str(value) for order, value in self.contrast},
             "refutations": [
                 {"pattern": written_pattern(pattern)}
                 | ({} if order is None else {"order": written_order(order)})
-                | ({} if label is None else {"label": written(label)})
+                | ({} if label is None else {"label": format_label(label)})
                 for pattern, order, label in self.refutations
             ],
         }
@@ -138,13 +136,13 @@ class Impossibility:
         )
 
     def premises(self) -> Iterator[str]:
-        """Write for a person what is claimed, and what is computed at the distribution."""
+        """Write for a person the claim, and the values at the distribution."""
         metric, (good, most), (bad, less) = self.metric, *self.contrast
         space = f"{self.space} 0 to {self.highest}" if self.space == "grades" else self.space
         extreme = "largest" if most > less else "smallest"
         yield f"{metric} on {space} has no standardization r(y), for {self.n_items} items."
         probs = " and ".join(map(str, self.probs))
-        yield f"Let y be {' or '.join(map(written, self.labels))}, with probability {probs}."
+        yield f"Let y be {' or '.join(map(format_label, self.labels))}, with probability {probs}."
         yield (
             f"E[{metric.name}] is {extreme}, {self.value}, for {written_orders(self.best)}: "
             f"{len(self.best)} of {math.factorial(self.n_items)} orders (braces: in any order)."
@@ -161,11 +159,11 @@ class Impossibility:
             "If sorting by E[r] gives best orders only, however ties are broken, then E[r] ranks the items "
             f"in {len(left)} of {len(self.refutations)} ways: one of these, or one with more ties broken."
         )
-        for label, patterns in grouped(left):
+        for label, patterns in _group_by_label(left):
             best = best_for(self.metric, read(label), self.best)
             yield (
-                f"- {' or '.join(map(written_pattern, patterns))}: mix a little of {written(label)} into y, "
-                f"and the best orders are only {written_orders(best)}."
+                f"- {' or '.join(map(written_pattern, patterns))}: mix a little of {format_label(label)} "
+                f"into y, and the best orders are only {written_orders(best)}."
             )
         yield (
             "A little changes no strict relation between scores: sorting by the new E[r] gives none of these "
@@ -179,11 +177,11 @@ class Impossibility:
         )
 
 
-def grouped(left: Sequence[Refutation]) -> list[tuple[Label, list[Pattern]]]:
-    """Give the labels that refute, each with the coarsest patterns: others break their ties."""
+def _group_by_label(left: Sequence[Refutation]) -> list[tuple[Label, list[Pattern]]]:
+    """Group by label the coarsest patterns that it refutes: others break their ties."""
     groups: dict[ExactLabel, tuple[Label, list[Pattern]]] = {}
-    kept = set(coarsest(each.pattern for each in left))
+    coarsest_patterns = set(coarsest(each.pattern for each in left))
     for pattern, _, label in left:
-        if label is not None and pattern in kept:
+        if label is not None and pattern in coarsest_patterns:
             groups.setdefault(read(label), (label, []))[1].append(pattern)
     return list(groups.values())

@@ -1,0 +1,1 @@
+"""Tables, fair timing, and data of known shape."""

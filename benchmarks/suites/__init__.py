@@ -1,0 +1,1 @@
+"""The suites: each has `run(quick=...)`, which returns its tables."""

@@ -1,0 +1,1 @@
+"""Foundations of every package: input validation, files, segments of ragged data, progress bars."""

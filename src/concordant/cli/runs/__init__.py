@@ -1,0 +1,1 @@
+"""Run directories: what `train`, `tune` and `rerun` write, and other commands read."""

@@ -1,0 +1,1 @@
+"""What commands share: the console, options, and the files they read."""

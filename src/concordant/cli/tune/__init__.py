@@ -1,0 +1,1 @@
+"""`concordant tune`."""

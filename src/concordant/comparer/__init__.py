@@ -1,5 +1,0 @@
-"""Learning from pairs with ties."""
-
-from concordant.comparer.comparer import Comparer
-
-__all__ = ["Comparer"]

@@ -1,0 +1,1 @@
+"""Scans: sets of queries or pairs on disk, read part by part."""

@@ -1,0 +1,269 @@
+"""Parts of models: every stored class, its fields, and the values that they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold
+
+from concordant.comparisons.calibration import OutcomeCurve
+from concordant.comparisons.comparer_recipe import Recipe
+from concordant.comparisons.gram_kernel import Kernel, KernelScorer, NystroemMap
+from concordant.comparisons.machine import Machine, Weights
+from concordant.comparisons.machines.online_machine import OnlineState
+from concordant.comparisons.ratings.sequential import Played, State
+from concordant.comparisons.ratings.votes import Counts, Items
+from concordant.comparisons.stream import Stream
+from concordant.comparisons.training_pairs import Scaling
+from concordant.data.check import OF_ITEMS, OF_QUERIES
+from concordant.exceptions import ConcordantError
+from concordant.metrics.metric import Metric
+from concordant.metrics.parse import METRICS
+from concordant.metrics.parse import metric as read_metric
+from concordant.rankers.boosters.booster import Trees
+from concordant.rankers.boosters.features import Encoding
+from concordant.rankers.fitted_certificate import Descent, FittedCertificate, Optimality, Sample
+from concordant.rankers.guarantee import Guarantee, look_up_guarantee
+from concordant.solvers import Solution
+from concordant.store.value_kinds import (
+    FINITE,
+    FLAG,
+    IDS,
+    NUMBERED,
+    PLAIN,
+    REAL,
+    TEXT,
+    WHOLE,
+    Kind,
+    array,
+    by_name,
+    choice,
+    either,
+    optional,
+    part,
+    several,
+    up_to,
+)
+from concordant.surrogates import (
+    Duchi,
+    ListwiseHinge,
+    Margin,
+    Pairwise,
+    Penalty,
+    PlackettLuce,
+    PositionHinge,
+    Preorder,
+    Softmax,
+    Squared,
+)
+from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC
+from concordant.surrogates.pointwise import PENALTIES
+from concordant.theory.bounds.bound import Term
+from concordant.theory.bounds.empirical import EmpiricalBound
+from concordant.theory.bounds.smooth import LossBound
+from concordant.theory.combination import DECODERS
+from concordant.theory.kinds import PairSquared
+from concordant.theory.spaces import SPACES
+from concordant.types import FloatArray, IntArray
+
+VECTOR, MATRIX, CUBE = (array(np.float64, ndim) for ndim in (1, 2, 3))
+CODES, MASK = array(np.int64, 1), array(np.bool_, 1)
+NUMBERS = Kind("finite numbers", lambda value: VECTOR.fits(value) or CODES.fits(value))
+METRIC = Kind("a metric", lambda value: type(value) in METRICS.values())
+ITEMS = up_to(2**26)  # per query: certificates allocate that many
+LOSSES = (Squared, Pairwise, Softmax, Duchi, PlackettLuce, Preorder, PositionHinge, ListwiseHinge)
+LOSS, SPLITTER = part(*LOSSES), part(KFold, GroupKFold, GroupShuffleSplit)
+
+
+@dataclass(frozen=True)
+class StoredClass:
+    """A class whose objects can be stored in a file."""
+
+    cls: type
+    fields: Mapping[str, Kind]  # the stored fields, and the values that each may have
+    build: Callable[..., Any]  # an object from these fields
+    holds: Callable[[Any], bool] = lambda _: True  # False where user-supplied functions are not in the fields
+
+
+FIELDS: Mapping[type, Mapping[str, Kind]] = {
+    Kernel: {"name": TEXT, "gamma": FINITE, "degree": WHOLE, "coef0": FINITE},
+    KernelScorer: {"kernel": part(Kernel), "items": MATRIX, "coef": VECTOR},
+    NystroemMap: {"kernel": part(Kernel), "landmarks": MATRIX, "whiten": MATRIX},
+    Weights: {"w": VECTOR},
+    Machine: {
+        "scorer": part(Weights, KernelScorer),
+        **dict.fromkeys(("threshold", "bias"), FINITE),
+        **dict.fromkeys(("value", "gap"), REAL),
+        **dict.fromkeys(("method", "solver", "note"), TEXT),
+        "converged": FLAG,
+    },
+    Scaling: {"mean": VECTOR, "deviation": VECTOR, "kept": MASK},
+    OutcomeCurve: {"slope": FINITE, "cut": FINITE},
+    Recipe: {
+        "kernel": part(Kernel),
+        "scale_gamma": FLAG,
+        **dict.fromkeys(("method", "formulation", "loss", "approximation", "solver"), TEXT),
+        **dict.fromkeys(("C", "nu", "tol"), REAL),
+        **dict.fromkeys(("n_components", "max_iter", "seed"), WHOLE),
+    },
+    OnlineState: {
+        "count": WHOLE,
+        "scaled": FLAG,
+        **dict.fromkeys(("mean", "square", "widest", "current", "fisher", "average"), VECTOR),
+        "history": CUBE,
+    },
+    Stream: {
+        "asked": part(Recipe),
+        "recipe": part(Recipe),
+        "state": part(OnlineState),
+        "scaling": part(Scaling),
+        "features": optional(part(NystroemMap)),
+    },
+    Items: {"names": IDS},
+    State: {"of_items": by_name(NUMBERS), "levels": MATRIX},
+    Played: {**dict.fromkeys(("left", "right", "outcome", "periods"), CODES), "weights": VECTOR},
+    Margin: {
+        "name": TEXT,
+        "kind": choice(CLIP, LOGISTIC, EXPONENTIAL),
+        **dict.fromkeys(("edge", "width", "scale", "flat_from", "lipschitz", "smoothness"), REAL),
+        **dict.fromkeys(
+            ("convex", "non_increasing", "differentiable", "favours_order", "falls_at_zero"), FLAG
+        ),
+    },
+    Squared: {"centred": FLAG},
+    Pairwise: {"margin": part(Margin), "normalize": FLAG},
+    Softmax: {},
+    Duchi: {"penalty": part(Penalty), "nu": REAL},
+    PlackettLuce: {},
+    Preorder: {"weighting": TEXT, "margin": part(Margin)},
+    PositionHinge: {"reduction": TEXT},
+    ListwiseHinge: {"metric": METRIC, "mode": TEXT, "temperature": REAL},
+    PairSquared: {},
+    Solution: {
+        "w": VECTOR,
+        **dict.fromkeys(("value", "gradient_norm", "excess", "gap"), REAL),
+        **dict.fromkeys(("n_iter", "n_gradients"), WHOLE),
+        "converged": FLAG,
+        "stopped_by": TEXT,
+    },
+    Sample: {
+        "space": choice(*SPACES),
+        "n_queries": WHOLE,
+        "n_items": ITEMS,
+        "mass": optional(REAL),
+        "weighted": either(FLAG, choice("", OF_QUERIES, OF_ITEMS)),
+    },
+    Optimality: {
+        **dict.fromkeys(("value", "excess", "alpha"), REAL),
+        "gap": optional(REAL),
+        "converged": FLAG,
+        "stopped_by": TEXT,
+        "n_iter": WHOLE,
+    },
+    Descent: {
+        "first": REAL,
+        "value": REAL,
+        "n_iter": WHOLE,
+        "unit": TEXT,
+        "stopped_by": TEXT,
+        "chosen": FLAG,
+    },
+    Term: {"name": TEXT, "meaning": TEXT, "count": WHOLE, "factor": REAL, "n": WHOLE},
+    FittedCertificate: {
+        "claim": part(Guarantee),
+        "sample": part(Sample),
+        "optimality": part(Optimality, Descent),
+        "bound": optional(part(EmpiricalBound, LossBound)),
+        "no_bound": TEXT,
+    },
+    Trees: {
+        "library": TEXT,
+        **dict.fromkeys(("n_estimators", "min_samples_leaf", "seed"), WHOLE),
+        **dict.fromkeys(("max_leaf_nodes", "max_depth", "n_jobs"), optional(WHOLE)),
+        **dict.fromkeys(("learning_rate", "l2", "subsample", "colsample"), REAL),
+        "monotonic": several(choice(-1, 0, 1)),
+        "categorical": several(WHOLE),
+        "names": several(TEXT),
+        "params": PLAIN,
+    },
+    Encoding: {"categories": NUMBERED},
+    KFold: {"n_splits": WHOLE, "shuffle": FLAG, "random_state": optional(WHOLE)},
+    GroupKFold: {"n_splits": WHOLE, "shuffle": FLAG, "random_state": optional(WHOLE)},
+    GroupShuffleSplit: {
+        "n_splits": WHOLE,
+        "test_size": optional(REAL),
+        "train_size": optional(REAL),
+        "random_state": optional(WHOLE),
+    },
+}
+BOUND = {
+    **dict.fromkeys(("bounds", "rule", "version"), TEXT),
+    **dict.fromkeys(
+        ("empirical", "multiplier", "largest", "measured", "worst", "B", "length", "M", "delta"), REAL
+    ),
+    "parts": several(part(Term)),
+    "n": WHOLE,
+    "assumes": several(TEXT),
+}
+COUNTS = {"n_items": WHOLE, "sided": FLAG, "first": CODES, "second": CODES, "cells": MATRIX, "n_votes": REAL}
+CLAIM = {
+    "metric": METRIC,
+    "space": choice(*SPACES),
+    "surrogate": part(*LOSSES, PairSquared),
+    "decoder": choice(*DECODERS),
+    "assumed": optional(TEXT),
+    "n_items": ITEMS,
+}
+
+
+def _read_penalty(name: str) -> Penalty:
+    return PENALTIES[name]
+
+
+def _build_sample(
+    space: str, n_queries: int, n_items: int, mass: float | None, weighted: bool | str
+) -> Sample:
+    """Build a sample; earlier versions wrote only that rows had weights, perhaps of items."""
+    return Sample(space, n_queries, n_items, mass, OF_ITEMS if weighted is True else weighted or "")
+
+
+def _build_certificate(
+    claim: Guarantee, sample: Sample, optimality: Any, bound: Any, no_bound: str
+) -> FittedCertificate:
+    """Build a certificate whose claim knows of weights: a file has them in the sample."""
+    return FittedCertificate(claim.under_weights(sample.weighted), sample, optimality, bound, no_bound)
+
+
+def _build_counts(
+    n_items: int, sided: bool, first: IntArray, second: IntArray, cells: FloatArray, n_votes: float
+) -> Counts:
+    """Build counts; `n_votes` is summed again, since earlier versions wrote the number of rows."""
+    del n_votes
+    return Counts(n_items, sided, first, second, cells)
+
+
+PARTS: Mapping[str, StoredClass] = {
+    **{cls.__name__: StoredClass(cls, fields, cls) for cls, fields in FIELDS.items()},
+    **{cls.__name__: StoredClass(cls, BOUND, cls) for cls in (EmpiricalBound, LossBound)},
+    # The catalogue of theorems is looked up again: the version that loads a file decides.
+    "Claim": StoredClass(Guarantee, CLAIM, look_up_guarantee),
+    "Sample": StoredClass(Sample, FIELDS[Sample], _build_sample),
+    "FittedCertificate": StoredClass(FittedCertificate, FIELDS[FittedCertificate], _build_certificate),
+    "Counts": StoredClass(Counts, COUNTS, _build_counts),
+    "Penalty": StoredClass(
+        Penalty, {"name": choice(*PENALTIES)}, _read_penalty, lambda v: v == PENALTIES.get(v.name)
+    ),
+}
+# Names in files outlive renamed classes: a `Guarantee` is stored as a "Claim".
+STORED_NAMES: Mapping[type, str] = {stored.cls: name for name, stored in PARTS.items()}
+
+
+def metric_text(metric: Metric) -> str | None:
+    """Return the text that denotes a metric; None if there is none, since a gain may be a function."""
+    try:
+        return str(metric) if read_metric(str(metric)) == metric else None
+    except ConcordantError:
+        return None

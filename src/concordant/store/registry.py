@@ -1,0 +1,358 @@
+"""Registry of the estimators that model files can hold: their parameters and fitted attributes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from concordant.comparisons import Comparer
+from concordant.comparisons.calibration import OutcomeCurve
+from concordant.comparisons.comparer_recipe import read_recipe
+from concordant.comparisons.machine import Machine, Weights
+from concordant.comparisons.ratings import BradleyTerry, Davidson, Elo, Glicko, RaoKupper
+from concordant.comparisons.ratings.sequential import LEVELS, Played, State
+from concordant.comparisons.ratings.votes import Counts, Items
+from concordant.comparisons.stream import Stream
+from concordant.comparisons.training_pairs import Scaling
+from concordant.rankers import (
+    BoostedRanker,
+    LinearRanker,
+    LinearRankerCV,
+    MaxMarginRanker,
+    NeuralRanker,
+    PairRanker,
+)
+from concordant.rankers.boosters import BOOSTERS
+from concordant.rankers.boosters.booster import Trees
+from concordant.rankers.boosters.features import Encoding
+from concordant.rankers.fitted_certificate import FittedCertificate, Sample
+from concordant.rankers.linear_cv import checked_alphas
+from concordant.rankers.pair_features import TABLES, check_groups
+from concordant.rankers.pair_scores import PairScorer
+from concordant.solvers import Solution
+from concordant.store.foreign import foreign_kind
+from concordant.store.model_parts import CODES, LOSS, METRIC, SPLITTER, VECTOR
+from concordant.store.value_kinds import (
+    FINITE,
+    FLAG,
+    PLAIN,
+    REAL,
+    TEXT,
+    WHOLE,
+    Kind,
+    array,
+    by_name,
+    either,
+    many,
+    optional,
+    part,
+    require,
+    several,
+)
+from concordant.theory.combination import OF_PAIRS
+from concordant.types import IntArray
+
+# Checks that the parts of a loaded model fit together: compiled code does not check bounds.
+
+
+def _require_shapes(owner: Any, **shapes: tuple[int, ...]) -> None:
+    for name, expected in shapes.items():
+        actual = getattr(owner, name).shape
+        require(actual == expected, f"{name} has shape {actual}, not {expected}")
+
+
+def _check_comparer(model: Any) -> None:
+    read_recipe(model)
+    require(model.classes_.tolist() == [-1, 0, 1], "classes_ are not -1, 0, 1")
+    _check_scaling(model.scaling_, model.n_features_in_)
+    _check_machine(model.machine_, len(model.scaling_.mean))
+    if "stream_" in vars(model):
+        _check_stream(model.stream_, model.n_features_in_)
+
+
+def _check_scaling(scaling: Scaling, n_features: int) -> None:
+    kept_shape = (int(scaling.kept.sum()),)
+    _require_shapes(scaling, kept=(n_features,), mean=kept_shape, deviation=kept_shape)
+    require((scaling.deviation > 0.0).all(), "a deviation is not above 0")
+
+
+def _check_machine(machine: Machine, n_kept_features: int) -> None:
+    scorer = machine.scorer
+    if isinstance(scorer, Weights):
+        _require_shapes(scorer, w=(n_kept_features,))
+        return
+    n_items = len(scorer.items)
+    _require_shapes(scorer, items=(n_items, n_kept_features), coef=(n_items,))
+
+
+def _check_stream(stream: Stream, n_features: int) -> None:
+    from concordant.comparisons.machines.machine_kernels import BINS
+
+    state, features, n_kept_features = stream.state, stream.features, len(stream.scaling.mean)
+    _check_scaling(stream.scaling, n_features)
+    width = n_kept_features
+    if features is not None:
+        width, n_landmarks = features.whiten.shape[1], len(features.landmarks)
+        _require_shapes(features, landmarks=(n_landmarks, n_kept_features), whiten=(n_landmarks, width))
+    is_linear = stream.recipe.kernel.name == "linear"
+    require((features is None) == is_linear, "the stream's features are not those of its kernel")
+    _require_shapes(state, **dict.fromkeys(("mean", "square", "widest"), (width,)))
+    _require_shapes(state, **dict.fromkeys(("current", "fisher", "average"), (width + 1,)))  # and the bias
+    _require_shapes(state, history=(2, 2, BINS))
+
+
+def _are_codes(codes: IntArray, n_codes: int) -> bool:
+    return not codes.size or bool(codes.min() >= 0 and codes.max() < n_codes)
+
+
+def _check_strengths(model: Any) -> None:
+    model.check_parameters()
+    counts, n_items = model.counts_, len(model.known_)
+    _require_shapes(model, ratings_=(n_items,))
+    require(counts.n_items == n_items, f"n_items has shape {(counts.n_items,)}, not {(n_items,)}")
+    _require_shapes(counts, second=counts.first.shape, cells=(len(counts.first), 3))
+    exist = _are_codes(counts.first, n_items) and _are_codes(counts.second, n_items)
+    require(exist, "votes are about items that do not exist")
+    weigh = np.isfinite(counts.cells).all() and (counts.cells >= 0.0).all() and counts.cells.any()
+    require(weigh, "weights of votes are not finite and >= 0, or all 0")
+    _require_shapes(model, x_=(model.likelihood(counts, model.alpha).size,))
+
+
+def _check_sequential(model: Any) -> None:
+    model.check_parameters()
+    state, n_items = model.state_, len(model.known_)
+    column_types, expected_types = (
+        [(name, column.dtype, column.shape) for name, column in columns.items()]
+        for columns in (state.of_items, model.newcomers(n_items).of_items)
+    )
+    require(column_types == expected_types, "the state is not one of these parameters")
+    _require_shapes(model, ratings_=(n_items,))
+    _require_shapes(state, levels=(LEVELS, 3))
+    for played in model.history_:
+        _check_played(played, n_items)
+    require(model.history_, "there are no votes")
+
+
+def _check_played(played: Played, n_items: int) -> None:
+    rows = played.left.shape
+    _require_shapes(played, right=rows, outcome=rows)
+    for name in ("weights", "periods"):  # either may be left out
+        _require_shapes(played, **{name: rows if len(getattr(played, name)) else (0,)})
+    ranges = ((played.left, n_items), (played.right, n_items), (played.outcome + 1, 3))
+    exist = all(_are_codes(codes, n_codes) for codes, n_codes in ranges)
+    require(exist, "votes are about items or outcomes that do not exist")
+
+
+WIDTHS: Mapping[str, Callable[[Any], int]] = {  # features that trees were grown on
+    "lightgbm": lambda model: model.num_feature(),
+    "xgboost": lambda model: model.num_features(),
+    "catboost": lambda model: len(model.feature_names_),
+}
+
+
+def _check_linear(model: Any) -> None:
+    _check_parameters(model, None)
+    per_feature = (model.n_features_in_,)
+    _require_shapes(model, coef_=per_feature, scale_=per_feature)
+    _require_shapes(model.solution_, w=per_feature)
+    if "scores_" in vars(model):
+        _require_shapes(model, scores_=(len(model.alphas_), model.scores_.shape[1]))
+    _check_certificate(model)
+
+
+def _check_pairs(model: Any) -> None:
+    model.checked_parameters()
+    name, n_features = model.metric_.name, model.n_features_in_
+    require(name in OF_PAIRS and model.symmetric_ == (name == "ap"), f"{name} has no such scores of pairs")
+    groups: Any = check_groups(model.groups_, name)
+    widths: list[int] = [TABLES[model.symmetric_][group].width(n_features) for group in groups]
+    wide, n_names = sum(widths), len(model.pair_features_)
+    _require_shapes(model, coef_=(wide,), scale_=(wide,))
+    require(n_names == wide, f"pair_features_ has shape {(n_names,)}, not {(wide,)}")
+    scorer = PairScorer(np.zeros((1, n_features)), np.array([0, 1]), groups, symmetric=model.symmetric_)
+    _require_shapes(model, diagonal_coef_=(scorer.item_width if model.symmetric_ else 0,))
+    _check_certificate_text(model)
+
+
+def _check_trees(model: Any) -> None:
+    model.checked_parameters()
+    trees, n_features = model.trees_, model.n_features_in_
+    require(foreign_kind(model.booster_) == trees.library, f"its trees are not those of {trees.library}")
+    n_tree_features = int(WIDTHS[trees.library](model.booster_))
+    require(n_tree_features == n_features, f"its trees are of {n_tree_features} features, not {n_features}")
+    n_trees = BOOSTERS[trees.library].n_trees(model.booster_)
+    require(n_trees == model.n_estimators_, f"it has not the {model.n_estimators_} trees that it should have")
+    categorical = tuple(model.encoding_.categories)
+    fits = categorical == trees.categorical and all(number < n_features for number in categorical)
+    require(fits, "the categories are of other features")
+    lengths = {len(trees.names), len(trees.monotonic)}
+    require(lengths <= {0, n_features}, "names or constraints are of other features")
+    _check_certificate(model)
+
+
+def _check_network(model: Any) -> None:
+    _check_parameters(model, "cpu")
+    n_features, expected = model.scorer_.n_features, model.n_features_in_
+    require(n_features == expected, f"its network is of {n_features} features, not {expected}")
+    _check_certificate(model)
+
+
+def _check_parameters(model: Any, device: str | None) -> None:
+    """Check that parameters are in range; the device that the model was fitted on need not exist."""
+    params = model.get_params(deep=False)
+    if "device" in params:
+        params["device"] = device
+    clone = type(model)(**params)
+    if "alphas" in params:
+        clone = clone.ranker(float(checked_alphas(params["alphas"])[-1]))
+    clone.checked_parameters()
+
+
+def _check_certificate(model: Any) -> None:
+    """Check the certificate against the loss and the data that the model was trained on."""
+    claim, sample = model.certificate_.claim, model.certificate_.sample
+    require(claim.surrogate == model.surrogate_, "the certificate is of another loss")
+    fits = sample.n_queries == model.n_queries_ and sample.space == claim.space
+    require(fits, "the certificate is of other data")
+    _check_certificate_text(model)
+
+
+def _check_certificate_text(model: Any) -> None:
+    """Check that the certificate can be printed, whatever its parts are."""
+    certificate = model.certificate_
+    require(str(certificate) and certificate.to_json(), "the certificate says nothing")
+
+
+UNSAVED = {"callback": None, "checkpoint": None, "verbose": 0}  # parameters are loaded with these values
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """An estimator class that model files can hold."""
+
+    estimator: Any  # its parameters are those of the constructor
+    fitted: Mapping[str, Kind]  # fitted attributes, and the values that each may have
+    check: Callable[[Any], None]  # raises an error where the parts of a loaded model contradict each other
+    optional: frozenset[str] = frozenset()  # fitted attributes that may be absent
+    remembers: bool = False  # the parameters that it was fitted with
+    parameters: Mapping[str, Kind] = field(default_factory=dict)  # those that are neither numbers nor text
+    derived: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # computed from the others
+
+
+COMPARER = {
+    "n_features_in_": WHOLE,
+    "classes_": CODES,
+    "scaling_": part(Scaling),
+    "machine_": part(Machine),
+    "curve_": optional(part(OutcomeCurve)),
+    "stream_": part(Stream),
+}
+LIMIT = Kind("a number, or infinity", lambda value: REAL.fits(value) and not math.isnan(value))
+STRENGTHS = {
+    "known_": part(Items),
+    "counts_": part(Counts),
+    "ratings_": VECTOR,
+    "x_": VECTOR,
+    "advantage_": FINITE,
+    "log_tie_": LIMIT,
+    "value_": REAL,
+    "n_iter_": WHOLE,
+}
+SEQUENTIAL = {
+    "known_": part(Items),
+    "state_": part(State),
+    "history_": many(part(Played)),
+    "ratings_": VECTOR,
+    "clock_": TEXT,
+    "latest_": REAL,  # NaN: without times
+    "tie_": LIMIT,
+}
+
+
+def foreign(*names: str) -> Kind:
+    """Return the kind of models of these libraries."""
+    return Kind(f"a model of {' or '.join(names)}", lambda value: foreign_kind(value) in names)
+
+
+RANKER = dict.fromkeys(("n_features_in_", "n_queries_", "n_informative_"), WHOLE)
+CERTIFIED = {**RANKER, "surrogate_": LOSS, "certificate_": part(FittedCertificate)}
+LINEAR = {**CERTIFIED, "coef_": VECTOR, "scale_": VECTOR, "solution_": part(Solution), "n_iter_": WHOLE}
+GRID = array(np.float64, 2, finite=False)
+PATH = {**LINEAR, "alphas_": VECTOR, "scores_": GRID, "alpha_": FINITE, "best_score_": REAL}
+PAIRS = {
+    **RANKER,
+    **dict.fromkeys(("coef_", "scale_", "diagonal_coef_"), VECTOR),
+    **dict.fromkeys(("intercept_", "diagonal_intercept_", "alpha_"), FINITE),
+    "pair_features_": many(TEXT),
+    "groups_": several(TEXT),
+    "symmetric_": FLAG,
+    "metric_": METRIC,
+    "sample_": part(Sample),
+    "solution_": part(Solution),
+}
+TREES = {
+    **CERTIFIED,
+    "booster_": foreign("lightgbm", "xgboost", "catboost"),
+    "trees_": part(Trees),
+    "encoding_": part(Encoding),
+    **dict.fromkeys(("n_estimators_", "best_iteration_"), WHOLE),
+    "history_": array(np.float64, 1, finite=False),
+    "stopped_by_": TEXT,
+}
+NETWORK = {
+    **CERTIFIED,
+    "scorer_": foreign("network"),
+    "history_": by_name(many(REAL)),
+    **dict.fromkeys(("best_epoch_", "n_iter_"), WHOLE),
+    "stopped_by_": TEXT,
+}
+BASIS = {"basis_": lambda model: model.certificate_.condition}
+
+OBJECTIVE = {"metric": either(TEXT, METRIC), "surrogate": either(TEXT, LOSS)}
+FOLDS = either(WHOLE, SPLITTER, PLAIN)
+
+LEARNED = "learned_"  # the parameters at the last fit: those that a file holds
+MODELS: Mapping[str, StoredModel] = {
+    "Comparer": StoredModel(Comparer, COMPARER, _check_comparer, frozenset({"stream_"})),
+    **{
+        cls.__name__: StoredModel(cls, STRENGTHS, _check_strengths, remembers=True)
+        for cls in (BradleyTerry, Davidson, RaoKupper)
+    },
+    **{
+        cls.__name__: StoredModel(cls, SEQUENTIAL, _check_sequential, remembers=True) for cls in (Elo, Glicko)
+    },
+    "LinearRanker": StoredModel(LinearRanker, LINEAR, _check_linear, parameters=OBJECTIVE, derived=BASIS),
+    "LinearRankerCV": StoredModel(
+        LinearRankerCV,
+        PATH,
+        _check_linear,
+        parameters={**OBJECTIVE, "alphas": PLAIN, "cv": FOLDS},
+        derived=BASIS,
+    ),
+    "MaxMarginRanker": StoredModel(
+        MaxMarginRanker,
+        LINEAR,
+        _check_linear,
+        parameters={**OBJECTIVE, "loss": either(TEXT, LOSS)},
+        derived=BASIS,
+    ),
+    "PairRanker": StoredModel(PairRanker, PAIRS, _check_pairs, parameters={**OBJECTIVE, "features": PLAIN}),
+    "BoostedRanker": StoredModel(
+        BoostedRanker,
+        TREES,
+        _check_trees,
+        parameters={**OBJECTIVE, **dict.fromkeys(("params", "monotonic_cst", "categorical_features"), PLAIN)},
+        derived=BASIS,
+    ),
+    "NeuralRanker": StoredModel(
+        NeuralRanker,
+        NETWORK,
+        _check_network,
+        parameters={**OBJECTIVE, "hidden": PLAIN, "transforms": PLAIN},
+        derived=BASIS,
+    ),
+}

@@ -1,1 +1,0 @@
-"""Any source becomes Parquet whose row groups hold whole queries, in bounded memory."""

@@ -1,1 +1,0 @@
-"""Noise conditions: the expectations they read, and the predicates."""

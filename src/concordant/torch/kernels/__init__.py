@@ -1,1 +1,0 @@
-"""Triton kernels; imported when tensors are on a GPU and triton is installed."""

@@ -1,0 +1,1 @@
+"""Buffoni, Calauzènes, Gallinari and Usunier (2011): preorder against consistent losses, Tables 1 and 2."""

@@ -1,0 +1,1 @@
+"""Exact NDCG regret against training queries, on known label distributions."""

@@ -1,0 +1,1 @@
+"""The experiments that decided the default losses of the rankers."""

@@ -1,0 +1,1 @@
+"""Scores of pairs and exact decoders on public data, beside linear rankers."""

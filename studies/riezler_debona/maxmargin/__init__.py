@@ -1,0 +1,1 @@
+"""Max-margin rankers on public data: risk bounds beside test losses."""

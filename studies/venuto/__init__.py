@@ -1,0 +1,1 @@
+"""Venuto, Hocking, Sphanurattana and Sugiyama, "Support vector comparison machines": the figures."""

@@ -1,0 +1,1 @@
+"""Comparison machines against ratings on chess games: Figure 6."""
