@@ -797,12 +797,33 @@ for model, copy, scores in zip(models, pickle.loads(packed), expected):
 """
 
 
+FORKING_OFTEN = """
+import os, sys
+import numpy as np
+import concordant as cc
+data = cc.synthetic.grades(n_queries=50, n_items=20, seed=0)
+model = cc.BoostedRanker("ndcg", booster=sys.argv[1], n_estimators=3, n_jobs=2)
+model.fit(data.X, data.y, qid=data.qid)
+expected = model.predict(data.X)
+for _ in range(40):
+    children = []
+    for _ in range(4):  # at each fork, threads are about to sleep, and may hold locks
+        model.predict(data.X)
+        children.append(os.fork())
+        if not children[-1]:
+            os._exit(not np.array_equal(model.predict(data.X), expected))
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="needs fork")
+@pytest.mark.parametrize("program", [FORKING, pytest.param(FORKING_OFTEN, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "booster", ["lightgbm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("xgboost", "catboost"))]
 )
-def test_a_fork_after_a_fit_by_threads_predicts_and_fits(booster):
-    command = [sys.executable, "-c", FORKING, booster]
+def test_a_fork_after_a_fit_by_threads_predicts_and_fits(booster, program):
+    command = [sys.executable, "-c", program, booster]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             errors = process.communicate(timeout=100)[1]

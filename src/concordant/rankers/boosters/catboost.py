@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -95,7 +97,7 @@ class CatBoost(Booster):
             "l2_leaf_reg": trees.l2 * curvature,
             "rsm": trees.colsample,
             "random_seed": trees.seed,
-            "thread_count": trees.n_jobs or -1,
+            "thread_count": _thread_count(trees),
             "allow_writing_files": False,
             "allow_const_label": True,
             "logging_level": "Silent",
@@ -126,6 +128,7 @@ class CatBoost(Booster):
 
     def pool(self, X: Any, trees: Trees, **columns: Any) -> Any:
         """Build CatBoost's pool; categories are integers, -1 for missing."""
+        columns["thread_count"] = _thread_count(trees)
         if not trees.categorical:
             return self.library().Pool(X, feature_names=list(trees.names) or None, **columns)
         import pandas as pd  # a dependency of CatBoost
@@ -187,13 +190,15 @@ class CatBoost(Booster):
 
     def scores(self, model: Any, X: Any, trees: Trees) -> FloatArray:
         """Return raw scores."""
-        scores: FloatArray = model.predict(self.pool(X, trees), thread_count=trees.n_jobs or -1)
+        scores: FloatArray = model.predict(self.pool(X, trees), thread_count=_thread_count(trees))
         return scores
 
     def gains(self, model: Any, n_features: int) -> FloatArray:
         """Return how much predictions change with each feature, as CatBoost does not keep gains."""
         del n_features
-        importances: FloatArray = model.get_feature_importance(type="PredictionValuesChange")
+        importances: FloatArray = model.get_feature_importance(
+            type="PredictionValuesChange", thread_count=1 if _is_forked() else -1
+        )
         return np.asarray(importances, dtype=np.float64)
 
     def n_trees(self, model: Any) -> int:
@@ -205,6 +210,32 @@ class CatBoost(Booster):
         short = model.copy()
         short.shrink(n_trees)
         return short
+
+
+def _thread_count(trees: Trees) -> int:
+    return 1 if _is_forked() else trees.n_jobs or -1
+
+
+def _is_forked() -> bool:
+    """True in a fork of the process that used CatBoost first.
+
+    A fork copies the locks of CatBoost's thread pool in the state they are in, but not the threads that would
+    release them: asking the pool for a thread may then wait for ever.
+    """
+    return os.getpid() != _first_process()
+
+
+@cache
+def _first_process() -> int:
+    """Return this process's id; from now on, release CatBoost's threads before each fork."""
+    import catboost
+
+    def release_threads() -> None:
+        catboost.Pool([[0.0]], thread_count=1)  # ends CatBoost's cached thread pool, as its size differs
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=release_threads)
+    return os.getpid()
 
 
 def _label_columns(data: TreeData) -> dict[str, Any]:
