@@ -192,7 +192,7 @@ PRESETS: Mapping[str, Convention] = {
         short_list="zero",
     ),
 }
-"""What each tool does; docs/conventions.md says which were compared with the real tool, and which not."""
+"""What each tool does; docs/metrics.md says which were compared with the real tool, and which not."""
 
 
 def convention(spec: str | Convention) -> Convention:
