@@ -108,7 +108,7 @@ def _test_cell(metric: str, kind: Surrogate, parts: list[cc.datasets.Fold], *, s
     for part in parts:
         model = cc.LinearRankerCV(metric=target_metric, surrogate=kind, alphas=ALPHAS, fit_scale=scaled)
         train, test = part.train, part.test
-        model.fit(train.X, train.y, qid=train.qid, validation=part.validation)
+        model.fit(train.X, train.y, qid=train.qid, eval_set=part.validation)
         values.append(target_metric.per_query(test.y, model.predict(test.X), qid=test.qid))
         alphas.append(np.log10(model.alpha_))
     mean = np.nanmean(np.concatenate(values)) * (1.0 if target_metric.greater_is_better else -1.0)

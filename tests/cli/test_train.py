@@ -161,7 +161,7 @@ def test_validation_rows_are_held_out(home, tmp_path):
     options = ["--model", "linear-cv", "--set", "alphas=[10, 0.1]", "--validation", home / "vali.txt"]
     answer("train", home / "train.txt", *options, "-o", tmp_path / "run")
     train, validation = (cc.read_letor(home / f"{name}.txt") for name in ("train", "vali"))
-    model = cc.LinearRankerCV(alphas=[10, 0.1]).fit(train.X, train.y, qid=train.qid, validation=validation)
+    model = cc.LinearRankerCV(alphas=[10, 0.1]).fit(train.X, train.y, qid=train.qid, eval_set=validation)
     assert cc.load(tmp_path / "run" / "model.concordant").alpha_ == model.alpha_
 
 

@@ -436,7 +436,7 @@ MISALIGNED = {
     ),
     "eval_set qid": lambda relabel: read_eval_set(cc.RankingData(pd.DataFrame(X), Y, relabel(QID))),
     "validation": lambda relabel: cc.LinearRankerCV("dcg", alphas=[1.0]).fit(
-        X, Y, qid=QID, validation=(pd.DataFrame(X), relabel(Y), QID)
+        X, Y, qid=QID, eval_set=(pd.DataFrame(X), relabel(Y), QID)
     ),
     "explain_pair": lambda relabel: fitted().explain_pair(pd.Series(X[0]), relabel(X[1])),
     "comparer": lambda relabel: comparer(pd.Series(OUTCOMES), relabel([1.0] * 6)),

@@ -446,7 +446,7 @@ def test_searches_run_on_the_device():
     )
     np.testing.assert_allclose(there.scores_, here.scores_, atol=5e-3)
     model = LinearRankerCV("ndcg@5", alphas=[1.0, 0.01], device="cpu").fit(
-        torch.tensor(X), y, qid=qid, validation=(torch.tensor(X), y, qid)
+        torch.tensor(X), y, qid=qid, eval_set=(torch.tensor(X), y, qid)
     )
     assert model.best_score_ > 0.5
     assert model.predict(torch.tensor(X)).shape == y.shape

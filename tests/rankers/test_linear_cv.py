@@ -103,7 +103,7 @@ def test_each_fit_begins_where_the_last_one_ended(monkeypatch):
         return solution
 
     monkeypatch.setattr(LinearRanker, "solve", caught)
-    LinearRankerCV(alphas=ALPHAS).fit(X, y, qid=qid, validation=HELD)
+    LinearRankerCV(alphas=ALPHAS).fit(X, y, qid=qid, eval_set=HELD)
     assert begun == [[0.0] * 5, *ended[:-1]]
 
 
@@ -136,7 +136,7 @@ def test_among_equals_the_largest_penalty_wins():
 
 @pytest.mark.parametrize("validation", [HELD, RankingData(*HELD)], ids=["tuple", "data"])
 def test_a_validation_set(validation):
-    model = LinearRankerCV("ndcg@5", alphas=ALPHAS, tol=1e-12).fit(X, y, qid=qid, validation=validation)
+    model = LinearRankerCV("ndcg@5", alphas=ALPHAS, tol=1e-12).fit(X, y, qid=qid, eval_set=validation)
     assert model.scores_.shape == (4, 1)
     fits = [LinearRanker("ndcg@5", alpha=alpha, tol=1e-12).fit(X, y, qid=qid) for alpha in model.alphas_]
     check_choice(model, np.array([[fit.score(HELD[0], HELD[1], qid=HELD[2])] for fit in fits]))
@@ -148,12 +148,12 @@ def test_a_validation_set(validation):
 def test_a_validation_set_of_frames():
     names = list("abcde")
     frame, validation = (pd.DataFrame(data, columns=names) for data in (X, HELD[0]))
-    model = LinearRankerCV(alphas=ALPHAS).fit(frame, y, qid=qid, validation=(validation, *HELD[1:]))
-    plain = LinearRankerCV(alphas=ALPHAS).fit(X, y, qid=qid, validation=HELD)
+    model = LinearRankerCV(alphas=ALPHAS).fit(frame, y, qid=qid, eval_set=(validation, *HELD[1:]))
+    plain = LinearRankerCV(alphas=ALPHAS).fit(X, y, qid=qid, eval_set=HELD)
     assert model.coef_.tolist() == plain.coef_.tolist()
     assert model.feature_names_in_.tolist() == names
     with pytest.raises(ValueError, match="feature names should match"):
-        model.fit(frame, y, qid=qid, validation=(validation[names[::-1]], *HELD[1:]))
+        model.fit(frame, y, qid=qid, eval_set=(validation[names[::-1]], *HELD[1:]))
 
 
 def test_a_loss_is_made_small():
@@ -307,7 +307,7 @@ def test_a_missing_guarantee_is_warned_of_once():
 @pytest.mark.parametrize("validation", [None, HELD], ids=["folds", "validation"])
 def test_only_the_kept_fit_warns_of_its_end(validation):
     with pytest.warns(ConvergenceWarning, match="max_iter") as caught:
-        LinearRankerCV(alphas=ALPHAS, cv=3, max_iter=1).fit(X, y, qid=qid, validation=validation)
+        LinearRankerCV(alphas=ALPHAS, cv=3, max_iter=1).fit(X, y, qid=qid, eval_set=validation)
     assert [warning.filename for warning in caught] == [__file__]
 
 
@@ -369,7 +369,7 @@ def test_ctrl_c_on_folds_keeps_the_best_so_far(monkeypatch, at):
 def test_ctrl_c_on_a_validation_set(monkeypatch):
     fits = interrupting(monkeypatch, at=2)
     with pytest.warns(UserWarning, match="best of those tried so far"):
-        model = LinearRankerCV("ndcg@5", alphas=ALPHAS).fit(X, y, qid=qid, validation=HELD)
+        model = LinearRankerCV("ndcg@5", alphas=ALPHAS).fit(X, y, qid=qid, eval_set=HELD)
     assert fits == [10.0, 1.0]
     assert np.isfinite(model.scores_[:2]).all()
     assert np.isnan(model.scores_[2:]).all()
@@ -432,10 +432,15 @@ def test_bad_parameters_are_named_before_any_fit(name, monkeypatch):
 
 
 VALIDATION = {
-    "two parts": (HELD[:2], ParameterError, "RankingData or (X, y, qid)"),
+    "one part": (HELD[:1], ParameterError, "RankingData or (X, y, qid)"),
     "a frame": (pd.DataFrame(HELD[0]), ParameterError, "RankingData or (X, y, qid)"),
     "other features": ((HELD[0][:, :2], *HELD[1:]), ValueError, "2 features"),
     "negative grade": ((HELD[0], HELD[1] - 1.0, HELD[2]), GradeError, "is negative"),
+    "nothing relevant": (
+        (HELD[0], HELD[1] * 0.0, HELD[2]),
+        LabelError,
+        "undefined on every query of eval_set",
+    ),
     "short y": ((HELD[0], HELD[1][:-1], HELD[2]), LengthMismatchError, "scores has"),
     "short qid": ((*HELD[:2], HELD[2][:-1]), LengthMismatchError, "qid has"),
     "other labels": (
@@ -451,7 +456,7 @@ def test_a_bad_validation_set_is_named_before_any_fit(name, monkeypatch):
     validation, error, says = VALIDATION[name]
     monkeypatch.setattr(LinearRanker, "solve", None)
     with pytest.raises(error, match=re.escape(says)):
-        LinearRankerCV().fit(X, y, qid=qid, validation=validation)
+        LinearRankerCV().fit(X, y, qid=qid, eval_set=validation)
 
 
 def test_the_only_order_cannot_be_cut():
@@ -466,6 +471,6 @@ def test_the_only_order_cannot_be_cut():
 def test_mq2008(shared_data):
     fold = cc.datasets.load("mq2008", fold=1, folder=shared_data)
     train, test = fold.train, fold.test
-    model = LinearRankerCV("ndcg@10").fit(train.X, train.y, qid=train.qid, validation=fold.validation)
+    model = LinearRankerCV("ndcg@10").fit(train.X, train.y, qid=train.qid, eval_set=fold.validation)
     assert model.score(test.X, test.y, qid=test.qid) > 0.65
     assert model.scores_.max() == model.best_score_

@@ -354,9 +354,9 @@ def test_weights_validation_and_warm_starts_are_part_of_a_fit(tmp_path):
     with pytest.raises(ModelFileError, match="other weights than this warm start"):
         model.set_params(warm_start=True).fit(X, y, qid=qid)
     search = LinearRankerCV(alphas=[1.0], checkpoint=tmp_path / "v")
-    search.fit(X, y, qid=qid, validation=(X, y, qid))
+    search.fit(X, y, qid=qid, eval_set=(X, y, qid))
     with pytest.raises(ModelFileError, match=r"other data|folds"):
-        search.fit(X, y, qid=qid, validation=(X, np.roll(y, 1), qid))
+        search.fit(X, y, qid=qid, eval_set=(X, np.roll(y, 1), qid))
 
 
 def test_validation_and_warm_starts_of_trees_are_part_of_a_fit(tmp_path):

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from concordant._base.validate import check_column, refuse_misaligned
-from concordant.data.labels import RankingData
+from concordant._base.validate import check_column
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Family, Metric
 from concordant.rankers.base import LinearModel, mean_score, unchanged_by_errors
 from concordant.rankers.device_losses import on_host
 from concordant.rankers.fit_progress import show_count
-from concordant.rankers.folds import FitRows, row_splits
+from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
 from concordant.rankers.training import Problem
 from concordant.solvers import Solution
@@ -186,7 +185,7 @@ class LinearRankerCV(LinearModel):
         qid: ArrayLike = None,
         sample_weight: ArrayLike = None,
         query_weight: ArrayLike = None,
-        validation: RankingData | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        eval_set: Any = None,
     ) -> Self:
         """Choose the penalty and fit.
 
@@ -194,9 +193,9 @@ class LinearRankerCV(LinearModel):
         ----------
         X, y, qid, sample_weight, query_weight
             As in `LinearRanker`.
-        validation
-            Held-out queries, as `RankingData` or (X, y, qid): the penalty is chosen on them, and the weights
-            are fitted to X.
+        eval_set
+            Held-out queries, as `RankingData`, (X, y, qid), or (X, y) of a single query: the penalty is
+            chosen on them, and the weights are fitted to X.
         """
         alphas = checked_alphas(self.alphas)
         ranker = self.ranker(float(alphas[-1]))  # if the smallest is allowed, all are
@@ -205,8 +204,8 @@ class LinearRankerCV(LinearModel):
             rows = self._checked_rows(X, y, qid, sample_weight, query_weight)
             whole = ranker.problem(recipe, *rows)  # raises for wrong input, before any work
             whole.claim.warn()
-            if validation is not None:
-                validation_rows = self._validation_rows(recipe[0], validation)
+            if eval_set is not None:
+                validation_rows = self._validation_rows(recipe[0], eval_set)
                 splits, make_splits = [], [partial(FitSplit, whole, validation_rows)]
             else:
                 validation_rows, splits = None, row_splits(self.cv, rows)
@@ -216,7 +215,7 @@ class LinearRankerCV(LinearModel):
                 solutions = self.search(ranker, recipe[0], make_splits, journal)
                 best, self.best_score_ = _best_row(self.scores_)
                 self.alpha_ = float(alphas[best])
-                solved = solutions.get(best) if validation is not None else None
+                solved = solutions.get(best) if eval_set is not None else None
                 solution = solved or _fit_final(ranker, whole, self.alpha_, journal, f"all-{best}")
             return self.adopt(solution, whole, self.alpha_, fixed=False)
 
@@ -244,15 +243,10 @@ class LinearRankerCV(LinearModel):
         """Check the features on the host: folds are cut here, and moved to the device one by one."""
         return super().checked_features(on_host(X), reset=reset)
 
-    def _validation_rows(self, metric: Metric, validation: Any) -> FitRows:
-        parts = validation
-        if isinstance(validation, RankingData):
-            parts = validation.X, validation.y, validation.qid
-        if not isinstance(parts, (tuple, list)) or len(parts) != 3:
-            raise ParameterError("validation", type(validation).__name__, "RankingData or (X, y, qid)")
-        refuse_misaligned(**{f"{name} of validation": parts[k] for k, name in enumerate(("X", "y", "qid"))})
-        rows = FitRows(self.checked_features(parts[0], reset=False), *parts[1:])
-        mean_score(metric, rows.y, np.zeros(rows.X.shape[0]), rows.qid)  # raises for wrong input
+    def _validation_rows(self, metric: Metric, eval_set: Any) -> FitRows:
+        X, y, qid = map(on_host, read_eval_set(eval_set))
+        rows = FitRows(self.checked_features(X, reset=False), y, qid)
+        bind_evaluation(metric, rows, "eval_set")  # raises for wrong input
         return rows
 
     def _fold(

@@ -429,10 +429,9 @@ def fit_rows(
     Ctrl-C raises where it ended the fit early: half a model is no run, and the checkpoint goes on.
     """
     fit_parameters = inspect.signature(type(model).fit).parameters
-    name = next((key for key in ("validation", "eval_set") if key in fit_parameters), None)
     extra: dict[str, Any] = {}
-    if isinstance(train, FileRows) and isinstance(validation, FileRows) and name is not None:
-        extra[name] = (features_for(FeatureSpec(train), validation), validation.y, validation.qid)
+    if isinstance(train, FileRows) and isinstance(validation, FileRows) and "eval_set" in fit_parameters:
+        extra["eval_set"] = (features_for(FeatureSpec(train), validation), validation.y, validation.qid)
     arguments, named = train.arguments()
     if not quiet and console(stderr=True).is_terminal:
         model.set_params(verbose=1)
