@@ -18,7 +18,6 @@ from concordant.metrics.parse import METRICS
 from concordant.surrogates import Duchi, ListwiseHinge, Pairwise, PositionHinge, Preorder, Squared
 from concordant.theory import certify as certify_module
 from concordant.theory.kinds import KINDS, format_surrogate, read_kind
-from concordant.theory.spaces import spaces_of
 from concordant.theory.theorem import STATUSES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -140,7 +139,7 @@ def test_every_metric_surrogate_and_space_has_one_cell(matrix):
     }
     assert {name.partition("(")[0] for name in certify_module.SURROGATES} == set(KINDS)
     for name in certify_module.METRICS:
-        for space in spaces_of(cc.metrics.metric(name)):
+        for space in cc.metrics.metric(name).label_spaces:
             for surrogate in certify_module.SURROGATES:
                 cell = find_cell(matrix, name, surrogate, space)
                 assert cell.status in (*STATUSES, certify_module.MISFIT)

@@ -20,6 +20,7 @@ from concordant.exceptions import (
 )
 from concordant.metrics import CONDITIONS, METRICS
 from concordant.metrics.standardization import usable_targets
+from concordant.theory.spaces import every_label
 from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)
@@ -423,6 +424,46 @@ def test_where_one_is_refused_none_exists(name):
     value, labels, greater, expected = EXISTENCE[name]
     mixtures = oracles.mixtures_of(len(labels), np.random.default_rng(0))
     assert oracles.may_be_standardized(value, labels, mixtures, greater=greater) == expected
+
+
+# ---------------------------------------------------------------- the fact on the metric
+
+RANKING = ["dcg@2", "ndcg", "err", "err@1", "ap", "ap@1", "ap@1[ap_denominator=uncut]", "p@2", "rr", "rr@1"]
+RANKING += ["eru(v=0,w=2)", "auc", "pd", "wpd", "zero_one"]
+
+
+def gives_targets(metric, space):
+    """True if every label of three items has a target."""
+    try:
+        for label in every_label(space, 3):
+            metric.targets(label)
+    except NoStandardizationError:
+        return False
+    return True
+
+
+def states_the_truth(metric):
+    """True if the metric's fact agrees with what it does, on each of its label spaces."""
+    return all(metric.standardized_on(space) == gives_targets(metric, space) for space in metric.label_spaces)
+
+
+@pytest.mark.parametrize("name", RANKING)
+def test_the_fact_that_r_exists_is_what_targets_do(name):
+    assert cc.metric(name).label_spaces
+    assert states_the_truth(cc.metric(name))
+
+
+def test_a_wrong_fact_is_noticed():
+    class WrongPD(cc.metrics.PD):
+        def standardized_on(self, space):
+            return bool(space)
+
+    assert not states_the_truth(WrongPD())
+
+
+def test_every_ranking_metric_states_the_facts():
+    names = {cc.metric(name).name for name in RANKING} | {"comparison_error", "comparison_auc"}
+    assert names == {metric.name for metric in METRICS.values()}
 
 
 # ---------------------------------------------------------------- errors

@@ -20,7 +20,7 @@ from concordant.theory.exact.enclosure import high, low
 from concordant.theory.kinds import format_surrogate
 from concordant.theory.regret import bayes, expected
 from concordant.theory.search.trial import ExpectedLosses, Mixtures, Trial, minimisers, read_surrogate_labels
-from concordant.theory.spaces import every_label, format_label, space_of, spaces_of
+from concordant.theory.spaces import every_label, format_label, space_of
 from tests import oracles
 
 REQUIRED = [  # what the search must find, each within a minute on two cores
@@ -283,8 +283,8 @@ def test_spaces_are_counted():
 
 def test_every_metric_of_rankings_has_a_space():
     for name in ("dcg", "ndcg", "err", "ap", "p@1", "rr", "eru", "pd", "wpd", "auc", "zero_one"):
-        assert spaces_of(metric(name))
-    assert spaces_of(metric("comparison_error")) == ()
+        assert metric(name).label_spaces
+    assert metric("comparison_error").label_spaces == ()
 
 
 @pytest.mark.parametrize(

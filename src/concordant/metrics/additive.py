@@ -24,6 +24,7 @@ from concordant.metrics.graded import (
     refuse_grades_above,
     run_metric,
 )
+from concordant.metrics.metric import GRADED, TWO_GRADES
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
 
 
@@ -60,6 +61,11 @@ class Additive(GradedMetric):
         """Return the sums, undefined for queries in which no item has a gain."""
         values, highest, tied = self.sums(rows)
         return KernelValues(values, highest > 0, tied)
+
+    def standardized_on(self, space: str) -> bool:
+        """Return True: the value is linear in the gains."""
+        del space
+        return True
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Return the gains: the metric is linear in them."""
@@ -123,6 +129,7 @@ class DCG(Additive):
     """
 
     name: ClassVar[str] = "dcg"
+    label_spaces: ClassVar[tuple[str, ...]] = GRADED
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,6 +192,7 @@ class Precision(Additive):
     """
 
     name: ClassVar[str] = "p"
+    label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,6 +251,7 @@ class ERU(Additive):
     v: float = 0.0
     w: float = 5.0
     name: ClassVar[str] = "eru"
+    label_spaces: ClassVar[tuple[str, ...]] = GRADED
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,7 +22,7 @@ from concordant.metrics.graded import (
     refuse_grades_above,
     run_metric,
 )
-from concordant.metrics.metric import Family, Standardization
+from concordant.metrics.metric import TWO_GRADES, Family, Standardization
 from concordant.types import ArrayLike, FloatArray, IntArray, OrderLoss
 
 REFUTED = "the labels (1,1,0,0) and (0,0,1,1) refute every one (as in Buffoni et al. 2011, Theorem 3)"
@@ -45,6 +45,7 @@ class AP(GradedMetric):
     """
 
     name: ClassVar[str] = "ap"
+    label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
     normalised: ClassVar[bool] = True
 
     @property
@@ -65,10 +66,15 @@ class AP(GradedMetric):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Return the shares for AP@1, which is linear in them; else no standardization exists."""
-        if self.k == 1 and self.convention.ap_denominator != "uncut":
+        if self.standardized_on("binary"):
             return self.shares(labels, queries)
         instead = 'use the exact pair surrogate, which scores pairs of items: PairRanker("ap").'
         raise self.unstandardized(labels, REFUTED, instead)
+
+    def standardized_on(self, space: str) -> bool:
+        """Return True for AP@1, which is linear in the shares."""
+        del space
+        return self.k == 1 and self.convention.ap_denominator != "uncut"
 
     def itemwise_targets(self, space: str) -> bool:
         """Return True where AP is p@1."""
@@ -125,9 +131,14 @@ class Cascade(GradedMetric):
 
     def standardize(self, labels: Grades, queries: Queries) -> FloatArray:
         """Return stopping probabilities if only the first place counts; else no standardization exists."""
-        if self.k == 1:
+        if self.standardized_on("binary"):
             return self.stand_in(labels, queries)
         raise self.unstandardized(labels, REFUTED, f"optimise ndcg or {self.name}@1, which have one.")
+
+    def standardized_on(self, space: str) -> bool:
+        """Return True if only the first place counts."""
+        del space
+        return self.k == 1
 
     def itemwise_targets(self, space: str) -> bool:
         """Return True where only the first place counts."""
@@ -152,6 +163,7 @@ class RR(Cascade):
     """
 
     name: ClassVar[str] = "rr"
+    label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
 
     def stopping(self, highest: float) -> tuple[int, float, float]:
         """Return the rule that the first relevant item stops the user."""
@@ -177,6 +189,7 @@ class ERR(Cascade):
     """
 
     name: ClassVar[str] = "err"
+    label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
 
     @property
     def by_query(self) -> bool:

@@ -61,6 +61,9 @@ def check_assumption(assume: str | None, f: Family | None = None) -> None:
         raise ParameterError("f", f, "a function f(better, worse, weights, n_items)")
 
 
+GRADED, TWO_GRADES = ("grades", "binary"), ("binary", "grades")  # label spaces, the default first
+
+
 class MetricValue(float):
     """A float with the number of queries that it is the mean of, and the number that were skipped.
 
@@ -112,6 +115,7 @@ class Metric:
     greater_is_better: ClassVar[bool] = True
     normalised: ClassVar[bool] = False  # divides by the best value: 0/0 on an empty query
     joint_targets: ClassVar[bool] = False  # a query's targets may be a stand-in because of other queries
+    label_spaces: ClassVar[tuple[str, ...]] = ()  # names of `theory.spaces.SPACES`, the default first
 
     def __call__(
         self,
@@ -203,6 +207,11 @@ class Metric:
         """Compute r(y) by sorted row, for every distribution of y; metrics without r raise."""
         del queries
         raise self.unstandardized(labels, "none is known", "name a metric of grades, such as ndcg.")
+
+    def standardized_on(self, space: str) -> bool:
+        """Return True if r(y) exists for every distribution of the labels of this space."""
+        del space
+        return False
 
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
         """Standardizations that need a condition of `CONDITIONS`, the preferred first."""

@@ -31,6 +31,7 @@ class ZeroOne(Metric):
     """
 
     name: ClassVar[str] = "zero_one"
+    label_spaces: ClassVar[tuple[str, ...]] = ("permutations",)
     greater_is_better: ClassVar[bool] = False
 
     def read_labels(self, y: ArrayLike) -> Permutations:

@@ -24,7 +24,7 @@ from concordant.metrics.graded import (
     run_metric,
 )
 from concordant.metrics.graphs import by_family, raised_net_weights
-from concordant.metrics.metric import Family, Standardization
+from concordant.metrics.metric import TWO_GRADES, Family, Standardization
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray, OrderLoss
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class PD(Discordance):
     """
 
     name: ClassVar[str] = "pd"
+    label_spaces: ClassVar[tuple[str, ...]] = ("preferences", "binary", "grades")
     greater_is_better: ClassVar[bool] = False
     joint_targets: ClassVar[bool] = (
         True  # with three grades in any query, all queries are trained on the grades
@@ -130,6 +131,10 @@ class PD(Discordance):
             raise self.unstandardized(labels, problem, instead)
         return (grades > lowest).astype(np.float64)
 
+    def standardized_on(self, space: str) -> bool:
+        """Return True for two grades; more, and preferences, allow Condorcet cycles."""
+        return space == "binary"
+
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
         """Return, for preferences, net weights under low noise, and any family f under P_f."""
         if isinstance(labels, Grades):
@@ -167,6 +172,7 @@ class WPD(PD):
     """
 
     name: ClassVar[str] = "wpd"
+    label_spaces: ClassVar[tuple[str, ...]] = ("grades", "binary", "preferences")
     weighted: ClassVar[bool] = True
     joint_targets: ClassVar[bool] = False
 
@@ -184,6 +190,10 @@ class WPD(PD):
             return super().standardize(labels, queries)
         return _where_mixed(gains(*self.gain(), queries.gather(self.usable(labels).values)), queries)
 
+    def standardized_on(self, space: str) -> bool:
+        """Return True for grades, whose pairs weigh the difference of the gains."""
+        return space != "preferences"
+
 
 @dataclass(frozen=True, repr=False)
 class AUC(Discordance):
@@ -196,6 +206,7 @@ class AUC(Discordance):
     """
 
     name: ClassVar[str] = "auc"
+    label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
     normalised: ClassVar[bool] = True
 
     def gain(self) -> tuple[int, float]:
@@ -212,3 +223,8 @@ class AUC(Discordance):
         relevant = self.relevance(labels, queries)
         positive = segment_sum(relevant, queries.offsets)
         return divide_by_query(relevant, positive * (queries.sizes - positive), queries)
+
+    def standardized_on(self, space: str) -> bool:
+        """Return True: the value is linear in the shares of pairs."""
+        del space
+        return True

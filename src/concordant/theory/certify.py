@@ -36,7 +36,7 @@ from concordant.theory.search.hunt import Finding, hunt
 from concordant.theory.search.impossibility import impossibility
 from concordant.theory.search.proof import Impossibility
 from concordant.theory.search.trial import Trial
-from concordant.theory.spaces import SPACES, every_label, spaces_of
+from concordant.theory.spaces import SPACES, every_label
 from concordant.theory.theorem import Theorem
 
 MOST_ITEMS = 5  # all labels and all orders are enumerated
@@ -316,7 +316,7 @@ def matrix(
     if not columns or not parsed_metrics:
         raise ParameterError("surrogates" if parsed_metrics else "metrics", [], "some, or None for all")
     for metric in parsed_metrics:
-        if not spaces_of(metric):
+        if not metric.label_spaces:
             raise ParameterError("metric", str(metric), "one of rankings")
     cells = tuple(
         cell for metric in parsed_metrics for row in _matrix_rows(metric, columns, labels) for cell in row
@@ -328,7 +328,7 @@ def matrix(
 
 def _matrix_rows(metric: Metric, surrogates: Sequence[str], labels: str) -> Iterator[tuple[Cell, ...]]:
     """Yield a row for each group of label spaces with the same answers."""
-    spaces = [space for space in spaces_of(metric) if labels in ("auto", space)]
+    spaces = [space for space in metric.label_spaces if labels in ("auto", space)]
     by_answer: dict[Any, list[tuple[Cell, ...]]] = {}
     for space in spaces:
         cells = tuple(_build_cell(metric, name, space) for name in surrogates)

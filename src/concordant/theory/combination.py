@@ -8,21 +8,20 @@ Combination(ap on binary, pairs, diagonal)
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from concordant.data.queries import Queries
-from concordant.exceptions import NoStandardizationError, ParameterError, UnknownNameError
+from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.metrics.standardization import usable_targets
 from concordant.surrogates.order_hinge import ListwiseHinge
 from concordant.theory.kinds import PairSquared, SurrogateLike, format_surrogate, read_kind
-from concordant.theory.spaces import SPACES, every_label, spaces_of
+from concordant.theory.spaces import SPACES, every_label
 
 ITEMS = ("sort", "top")  # decoders of scores of items
 DECODERS: Mapping[str, str] = {  # name -> description
@@ -63,7 +62,7 @@ class Combination:
     @property
     def standardized(self) -> bool:
         """True if the metric has a standardization for every distribution of these labels."""
-        return _standardizes(self.metric, self.space)
+        return self.metric.standardized_on(self.space)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -76,17 +75,6 @@ class Combination:
 
     def __str__(self) -> str:
         return f"{self.metric} on {self.space}, {format_surrogate(self.surrogate)}, {self.decoder}"
-
-
-@functools.lru_cache(maxsize=256)
-def _standardizes(metric: Metric, space: str) -> bool:
-    """True if the metric gives a target to every label of three items."""
-    try:
-        for label in every_label(space, 3):
-            metric.targets(label)
-    except NoStandardizationError:
-        return False
-    return True
 
 
 def combination(
@@ -113,7 +101,7 @@ def combination(
         raise UnknownNameError("decoder", decoder, DECODERS)
     if decoder == "auto" and not isinstance(kind, PairSquared):
         decoder = "sort"
-    spaces = spaces_of(parsed_metric) if labels == "auto" else (labels,)
+    spaces = parsed_metric.label_spaces if labels == "auto" else (labels,)
     reasons = [misfit(Combination(parsed_metric, space, kind, decoder)) for space in spaces]
     if not spaces:
         raise ParameterError("metric", str(parsed_metric), "one of rankings")
@@ -140,7 +128,7 @@ def misfit(combination: Combination) -> str:
 def _space_misfit(combination: Combination) -> str:
     if isinstance(combination.metric, ComparisonMetric):
         return f"{combination.metric.name} judges comparisons, not rankings"
-    if combination.space not in spaces_of(combination.metric):
+    if combination.space not in combination.metric.label_spaces:
         return f"{combination.metric.name} does not read {combination.space}"
     return _grade_misfit(combination) if combination.space in ("binary", "grades") else ""
 

@@ -16,7 +16,6 @@ from concordant.data.labels import Permutations, Preferences
 from concordant.data.queries import Queries
 from concordant.data.synthetic.distribution import Label
 from concordant.exceptions import ParameterError, UnknownNameError
-from concordant.metrics.metric import Metric
 from concordant.theory import lowrank
 
 SPACES: Mapping[str, str] = {
@@ -25,26 +24,7 @@ SPACES: Mapping[str, str] = {
     "preferences": "graphs of preferences without a cycle, each pair one way, the other way or not at all",
     "permutations": "full orders",
 }
-GRADED, TWO_GRADES = ("grades", "binary"), ("binary", "grades")
-READ: Mapping[str, tuple[str, ...]] = {  # by metric; the first is the default
-    "dcg": GRADED,
-    "ndcg": GRADED,
-    "eru": GRADED,
-    "err": TWO_GRADES,
-    "ap": TWO_GRADES,
-    "p": TWO_GRADES,
-    "rr": TWO_GRADES,
-    "auc": TWO_GRADES,
-    "pd": ("preferences", "binary", "grades"),
-    "wpd": ("grades", "binary", "preferences"),
-    "zero_one": ("permutations",),
-}
 MAX_LABELS = 5000  # a search looks at all of them
-
-
-def spaces_of(metric: Metric) -> tuple[str, ...]:
-    """Return the spaces that a metric reads, the default first; none for metrics of comparisons."""
-    return READ.get(metric.name, ())
 
 
 def space_of(label: Label) -> str:

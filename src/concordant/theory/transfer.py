@@ -33,7 +33,7 @@ from concordant.surrogates.pointwise import PENALTIES, Duchi, Squared
 from concordant.surrogates.surrogate import Surrogate
 from concordant.theory.combination import Combination, combination
 from concordant.theory.kinds import PairSquared, SurrogateLike, format_surrogate
-from concordant.theory.spaces import SPACES, spaces_of
+from concordant.theory.spaces import SPACES
 from concordant.types import ArrayLike, FloatArray
 
 # Linear metrics: a target of 1 is worth c_k at place k, and the worths of items add up.
@@ -71,7 +71,7 @@ def linear_discounts(metric: Metric | str, n_items: int, labels: str = "auto") -
     if labels != "auto" and labels not in SPACES:
         raise UnknownNameError("label space", labels, SPACES)
     parsed = read_metric(metric)
-    spaces = spaces_of(parsed)
+    spaces = parsed.label_spaces
     space = spaces[0] if labels == "auto" and spaces else labels
     if space not in spaces or type(parsed) not in METRICS.values():  # a subclass may be another metric
         return None

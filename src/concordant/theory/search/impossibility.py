@@ -32,7 +32,7 @@ from concordant.theory.exact.exact_labels import ExactLabel, read
 from concordant.theory.exact.exact_values import Order, best_orders, every_value, order_value
 from concordant.theory.search.patterns import compatible, every_pattern, refutations
 from concordant.theory.search.proof import Impossibility
-from concordant.theory.spaces import SPACES, every_label, spaces_of
+from concordant.theory.spaces import SPACES, every_label
 from concordant.types import BoolArray
 
 # Search for a mixture of labels at which no pattern of scores is left, on which `impossibility` is based.
@@ -270,7 +270,7 @@ def impossibility(
 
 
 def _check_space(metric: Metric, labels: str) -> str:
-    if not (spaces := spaces_of(metric)):
+    if not (spaces := metric.label_spaces):
         raise ParameterError("metric", str(metric), "one of rankings")
     if labels == "auto":
         return next(name for name in PLAINEST if name in spaces)
