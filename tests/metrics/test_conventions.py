@@ -328,3 +328,40 @@ def test_a_gain_may_be_a_function():
 def test_a_field_given_twice_is_refused(name):
     with pytest.raises(ParameterError, match=r"each field once|given once"):
         cm.metric(name)
+
+
+# ---------------------------------------------------------------- the fields that a metric reads
+
+OTHER_VALUES = {
+    "gain": ["linear"], "discount": ["mslr"], "ties": ["worst"], "empty": [0.5], "empty_ap": [0.25],
+    "ap_denominator": ["min", "found", "uncut"], "precision_denominator": ["min"], "relevant_from": [2.0],
+    "max_grade": [5], "short_list": ["zero"],
+}  # fmt: skip
+FIELD_METRICS = ["dcg@3", "ndcg@3", "eru(v=0,w=2)@3", "err@3", "ap@3", "p@3", "rr@3", "auc", "pd", "wpd"]
+
+
+def fields_that_matter(name):
+    """The fields of the convention that change the metric of some query."""
+    y, s, qid, _ = ragged(0)
+    before = cm.metric(name).per_query(y, s, qid=qid)
+    changed = set()
+    for field, values in OTHER_VALUES.items():
+        for value in values:
+            other = cm.metric(name, convention=cm.Convention().replace(**{field: value}))
+            if not np.array_equal(before, other.per_query(y, s, qid=qid), equal_nan=True):
+                changed.add(field)
+    return changed
+
+
+@pytest.mark.parametrize("name", FIELD_METRICS)
+def test_a_metric_states_the_fields_that_change_it(name):
+    assert fields_that_matter(name) == set(cm.metric(name).convention_fields)
+
+
+def test_every_metric_of_grades_is_asked_for_its_fields():
+    graded = {name for name, metric in cm.METRICS.items() if metric.label_spaces} - {"zero_one"}
+    assert {cm.metric(name).name for name in FIELD_METRICS} == graded
+
+
+def test_a_field_that_changes_nothing_is_noticed():
+    assert fields_that_matter("dcg@3") != {*cm.metric("dcg@3").convention_fields, "short_list"}

@@ -71,6 +71,13 @@ class Additive(GradedMetric):
         """Return the gains: the metric is linear in them."""
         return gains(*self.gain(), queries.gather(self.usable(labels).values))
 
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return the discounts of the first k places; 0 beyond."""
+        del space
+        discounts, k = np.zeros(n_items), min(self.k or n_items, n_items)
+        discounts[:k] = self.discounts(k)
+        return discounts
+
     def itemwise_targets(self, space: str) -> bool:
         """Return True: the gain of an item depends on its label alone."""
         del space
@@ -130,6 +137,7 @@ class DCG(Additive):
 
     name: ClassVar[str] = "dcg"
     label_spaces: ClassVar[tuple[str, ...]] = GRADED
+    convention_fields: ClassVar[tuple[str, ...]] = ("gain", "discount", "ties", "empty")
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,6 +152,7 @@ class NDCG(DCG):
     """
 
     name: ClassVar[str] = "ndcg"
+    convention_fields: ClassVar[tuple[str, ...]] = ("gain", "discount", "ties", "empty", "short_list")
     normalised: ClassVar[bool] = True
 
     def measure(self, rows: KernelRows) -> KernelValues:
@@ -162,6 +171,12 @@ class NDCG(DCG):
         ideal = values[np.lexsort((-values, queries.codes))]
         best = segment_sum(ideal * self.place_discounts(queries), queries.offsets)
         return divide_by_query(values, best, queries)
+
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return the discounts; 0 for lists that the convention finds too short."""
+        if self.convention.short_list == "zero" and n_items < (self.k or 0):
+            return np.zeros(n_items)
+        return super().linear_discounts(n_items, space)
 
     def itemwise_targets(self, space: str) -> bool:
         """Return True if the best DCG is the same for all labels with a gain: at place 1, of two grades."""
@@ -193,6 +208,7 @@ class Precision(Additive):
 
     name: ClassVar[str] = "p"
     label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty", "precision_denominator", "relevant_from")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -221,6 +237,12 @@ class Precision(Additive):
         largest = float(self.k or 1)
         short = self.convention.precision_denominator == "min"
         return np.clip(sizes, 1.0, largest) if short else np.full(len(sizes), largest)
+
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return 1 over the divisor for each of the first k places."""
+        del space
+        shown = np.arange(n_items) < (self.k or 1)
+        return np.asarray(shown / self.places(np.array([n_items]))[0])
 
     def unit_gains(self, labels: Grades, queries: Queries) -> FloatArray:
         """Relevance over the divisor of the list."""
@@ -252,6 +274,7 @@ class ERU(Additive):
     w: float = 5.0
     name: ClassVar[str] = "eru"
     label_spaces: ClassVar[tuple[str, ...]] = GRADED
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty")
 
     def __post_init__(self) -> None:
         super().__post_init__()

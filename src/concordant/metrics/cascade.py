@@ -46,6 +46,9 @@ class AP(GradedMetric):
 
     name: ClassVar[str] = "ap"
     label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
+    convention_fields: ClassVar[tuple[str, ...]] = (
+        "ties", "empty", "empty_ap", "ap_denominator", "relevant_from",
+    )  # fmt: skip
     normalised: ClassVar[bool] = True
 
     @property
@@ -75,6 +78,10 @@ class AP(GradedMetric):
         """Return True for AP@1, which is linear in the shares."""
         del space
         return self.k == 1 and self.convention.ap_denominator != "uncut"
+
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return 1 for the first place if only that counts."""
+        return np.eye(1, n_items)[0] if self.standardized_on(space) else None
 
     def itemwise_targets(self, space: str) -> bool:
         """Return True where AP is p@1."""
@@ -140,6 +147,10 @@ class Cascade(GradedMetric):
         del space
         return self.k == 1
 
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return 1 for the first place if only that counts."""
+        return np.eye(1, n_items)[0] if self.standardized_on(space) else None
+
     def itemwise_targets(self, space: str) -> bool:
         """Return True where only the first place counts."""
         del space
@@ -164,6 +175,7 @@ class RR(Cascade):
 
     name: ClassVar[str] = "rr"
     label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty", "relevant_from")
 
     def stopping(self, highest: float) -> tuple[int, float, float]:
         """Return the rule that the first relevant item stops the user."""
@@ -190,6 +202,7 @@ class ERR(Cascade):
 
     name: ClassVar[str] = "err"
     label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty", "max_grade")
 
     @property
     def by_query(self) -> bool:

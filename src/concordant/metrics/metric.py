@@ -116,6 +116,8 @@ class Metric:
     normalised: ClassVar[bool] = False  # divides by the best value: 0/0 on an empty query
     joint_targets: ClassVar[bool] = False  # a query's targets may be a stand-in because of other queries
     label_spaces: ClassVar[tuple[str, ...]] = ()  # names of `theory.spaces.SPACES`, the default first
+    convention_fields: ClassVar[tuple[str, ...]] = ()  # fields of it that matter; (): unknown
+    compares_pairs: ClassVar[bool] = False  # undefined where no two items of the query differ
 
     def __call__(
         self,
@@ -212,6 +214,14 @@ class Metric:
         """Return True if r(y) exists for every distribution of the labels of this space."""
         del space
         return False
+
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return c_1 >= ... >= c_n such that the value is a constant plus the sum of r_i(y) c(place of i).
+
+        None if the metric is not linear in r(y) on labels of this space. For losses the sum is subtracted.
+        """
+        del n_items, space
+        return None
 
     def conditional(self, labels: Any, f: Family | None = None) -> Mapping[str, Standardization]:
         """Standardizations that need a condition of `CONDITIONS`, the preferred first."""

@@ -32,6 +32,7 @@ class ZeroOne(Metric):
 
     name: ClassVar[str] = "zero_one"
     label_spaces: ClassVar[tuple[str, ...]] = ("permutations",)
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty")
     greater_is_better: ClassVar[bool] = False
 
     def read_labels(self, y: ArrayLike) -> Permutations:

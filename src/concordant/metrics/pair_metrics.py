@@ -36,6 +36,7 @@ class Discordance(GradedMetric):
     """Weight of the preferred items below less preferred items; half of it under a tied score."""
 
     weighted: ClassVar[bool] = False  # by the difference of the gains
+    compares_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.k is not None:
@@ -44,6 +45,10 @@ class Discordance(GradedMetric):
     def gain(self) -> tuple[int, float]:
         """Return the kind of gain whose order decides which pairs count, and its parameter."""
         return LINEAR, 0.0
+
+    def linear_discounts(self, n_items: int, space: str) -> FloatArray | None:
+        """Return n - k: each pair with i above j pays r_i - r_j, where the metric has a standardization r."""
+        return np.arange(n_items - 1.0, -1.0, -1.0) if self.standardized_on(space) else None
 
     def discordance(self, rows: KernelRows) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Weight of the misordered pairs, weight of all pairs, and whether ties matter."""
@@ -86,6 +91,7 @@ class PD(Discordance):
 
     name: ClassVar[str] = "pd"
     label_spaces: ClassVar[tuple[str, ...]] = ("preferences", "binary", "grades")
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty")
     greater_is_better: ClassVar[bool] = False
     joint_targets: ClassVar[bool] = (
         True  # with three grades in any query, all queries are trained on the grades
@@ -173,6 +179,7 @@ class WPD(PD):
 
     name: ClassVar[str] = "wpd"
     label_spaces: ClassVar[tuple[str, ...]] = ("grades", "binary", "preferences")
+    convention_fields: ClassVar[tuple[str, ...]] = ("gain", "ties", "empty")
     weighted: ClassVar[bool] = True
     joint_targets: ClassVar[bool] = False
 
@@ -207,6 +214,7 @@ class AUC(Discordance):
 
     name: ClassVar[str] = "auc"
     label_spaces: ClassVar[tuple[str, ...]] = TWO_GRADES
+    convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty", "relevant_from")
     normalised: ClassVar[bool] = True
 
     def gain(self) -> tuple[int, float]:

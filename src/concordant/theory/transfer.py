@@ -19,8 +19,6 @@ import numpy as np
 
 from concordant._base.validate import check_counts, check_lengths, check_nonnegative, refuse_misaligned
 from concordant.exceptions import ParameterError, UnknownNameError
-from concordant.metrics.additive import NDCG, Additive, Precision
-from concordant.metrics.cascade import AP, ERR, RR
 from concordant.metrics.metric import Metric, check_assumption
 from concordant.metrics.pair_metrics import PD
 from concordant.metrics.parse import METRICS
@@ -37,12 +35,6 @@ from concordant.theory.spaces import SPACES
 from concordant.types import ArrayLike, FloatArray
 
 # Linear metrics: a target of 1 is worth c_k at place k, and the worths of items add up.
-
-PAIRS: Mapping[str, tuple[str, ...]] = {  # metrics by which a pair costs a difference of the targets
-    "auc": ("binary", "grades"),
-    "pd": ("binary",),
-    "wpd": ("binary", "grades"),
-}
 
 
 def linear_discounts(metric: Metric | str, n_items: int, labels: str = "auto") -> FloatArray | None:
@@ -75,31 +67,7 @@ def linear_discounts(metric: Metric | str, n_items: int, labels: str = "auto") -
     space = spaces[0] if labels == "auto" and spaces else labels
     if space not in spaces or type(parsed) not in METRICS.values():  # a subclass may be another metric
         return None
-    if isinstance(parsed, Additive):
-        return _additive_discounts(parsed, n_items)
-    if space in PAIRS.get(parsed.name, ()):
-        return _items_below(n_items)
-    return np.eye(1, n_items)[0] if _reads_first(parsed) else None
-
-
-def _additive_discounts(metric: Additive, n_items: int) -> FloatArray:
-    """Return the discounts up to the cutoff (for p, over its denominator); 0 for lists too short to count."""
-    discounts, k = np.zeros(n_items), min(metric.k or n_items, n_items)
-    if isinstance(metric, NDCG) and metric.convention.short_list == "zero" and n_items < (metric.k or 0):
-        return discounts
-    discounts[:k] = metric.discounts(k)
-    return discounts / metric.places(np.array([n_items]))[0] if isinstance(metric, Precision) else discounts
-
-
-def _items_below(n_items: int) -> FloatArray:
-    """Return n - k, the discounts of metrics that pay r_i - r_j for each pair in which i stands below j."""
-    return np.arange(n_items - 1.0, -1.0, -1.0)
-
-
-def _reads_first(metric: Metric) -> bool:
-    if isinstance(metric, AP) and metric.convention.ap_denominator == "uncut":  # which ignores the cutoff
-        return False
-    return isinstance(metric, (AP, ERR, RR)) and metric.k == 1
+    return parsed.linear_discounts(n_items, space)
 
 
 # Factors K of regret transfer: regret <= sqrt(K * surrogate regret). Those over the mass A, the sum of the
@@ -382,7 +350,7 @@ def _low_noise_transfer(combination: Combination, rule: Rule) -> Transfer:
 
 
 def _half_factor(rule: Callable[[FloatArray], float], n_items: int) -> float:
-    return 0.25 * rule(_items_below(n_items))
+    return 0.25 * rule(np.arange(n_items - 1.0, -1.0, -1.0))
 
 
 def _pair_transfer(combination: Combination) -> Transfer:

@@ -30,20 +30,6 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 
 # Texts: the meaning of each field of a convention for the metrics that read it, and of certificates.
 
-EVERY = ("ties", "empty")
-READS: Mapping[str, tuple[str, ...]] = {  # fields, by metric; others read all
-    "ndcg": ("gain", "discount", *EVERY, "short_list"),
-    "dcg": ("gain", "discount", *EVERY),
-    "eru": EVERY,
-    "p": (*EVERY, "precision_denominator", "relevant_from"),
-    "ap": (*EVERY, "empty_ap", "ap_denominator", "relevant_from"),
-    "rr": (*EVERY, "relevant_from"),
-    "err": (*EVERY, "max_grade"),
-    "auc": (*EVERY, "relevant_from"),
-    "pd": EVERY,
-    "wpd": ("gain", *EVERY),
-}
-OF_PAIRS = ("auc", "pd", "wpd")  # for them a query is empty if no two documents differ
 FIELDS = (
     "gain", "discount", "ties", "empty", "empty_ap", "ap_denominator", "precision_denominator",
     "relevant_from", "max_grade", "short_list",
@@ -100,11 +86,10 @@ def convention_words(metrics: Iterable[Metric]) -> tuple[str, ...]:
     'A document is relevant from grade 1 on.'
     """
     metric_list = list(metrics)
-    read = {field for metric in metric_list for field in READS.get(metric.name, FIELDS)}
+    read = {field for metric in metric_list for field in metric.convention_fields or FIELDS}
     rules = metric_list[0].convention
-    pairs = " and ".join(
-        dict.fromkeys(metric.name.upper() for metric in metric_list if metric.name in OF_PAIRS)
-    )
+    names = (metric.name.upper() for metric in metric_list if metric.compares_pairs)
+    pairs = " and ".join(dict.fromkeys(names))
     said = {field: _field_sentence(rules, field) for field in FIELDS if field in read}
     if pairs:
         said["empty"] += f" For {pairs} that is one in which no two documents are of different worth."
