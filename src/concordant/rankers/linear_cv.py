@@ -249,7 +249,9 @@ class LinearRankerCV(LinearModel):
         if isinstance(validation, RankingData):
             parts = validation.X, validation.y, validation.qid
         if not isinstance(parts, (tuple, list)) or len(parts) != 3:
-            raise ParameterError("validation", type(validation).__name__, "RankingData or (X, y, qid)")
+            raise ParameterError.because(
+                f"validation must be RankingData or (X, y, qid), got {type(validation).__name__}."
+            )
         refuse_misaligned(**{f"{name} of validation": parts[k] for k, name in enumerate(("X", "y", "qid"))})
         rows = FitRows(self.checked_features(parts[0], reset=False), *parts[1:])
         mean_score(metric, rows.y, np.zeros(rows.X.shape[0]), rows.qid)  # raises for wrong input
@@ -285,7 +287,7 @@ class LinearRankerCV(LinearModel):
                 self.scores_[:, fold] = np.nan if fold else self.scores_[:, fold]
                 if np.isnan(self.scores_).all():
                     raise
-                text = "interrupted: the penalty is the best of those tried so far"
+                text = "The search was interrupted. alpha_ is the best penalty tried so far."
                 warnings.warn(text, UserWarning, stacklevel=3)
         return solutions
 
@@ -316,7 +318,7 @@ def _best_row(scores: FloatArray) -> tuple[int, float]:
     """Return the first row whose mean, without NaN, is highest; and that mean."""
     scored = ~np.isnan(scores)
     if not scored.any():
-        text = "the metric is undefined on all held-out queries: the largest penalty is kept"
+        text = "The metric is undefined on all held-out queries, so the largest penalty was chosen."
         warnings.warn(text, UserWarning, stacklevel=3)
         return 0, float("nan")
     sums = np.where(scored, scores, 0.0).sum(axis=1)
