@@ -194,10 +194,23 @@ class NotSeparableError(ConcordantError):
 
 
 class ParameterError(ConcordantError):
-    """A parameter lies outside its range."""
+    """A parameter has a wrong value, or one that does not fit the other parameters.
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name}={show_value(value)} is not allowed; {name} must be {allowed}.")
+    >>> print(ParameterError("C", -1, "positive", hint="Use C=inf for a hard margin."))
+    C must be positive, got -1. Use C=inf for a hard margin.
+    >>> print(ParameterError.because("client was given, but X is an in-memory array."))
+    client was given, but X is an in-memory array.
+    """
+
+    def __init__(self, name: str, value: object, allowed: str, *, hint: str = "") -> None:
+        super().__init__(f"{name} must be {allowed}, got {show_value(value)}." + f" {hint}" * bool(hint))
+
+    @classmethod
+    def because(cls, problem: str) -> Self:
+        """Build an error from free sentences, such as for parameters that do not fit together."""
+        error = cls.__new__(cls)
+        error.args = (problem,)
+        return error
 
 
 class UnknownNameError(ConcordantError):
@@ -373,7 +386,7 @@ class LibraryError(ConcordantError):
     def __init__(self, library: str, problem: str) -> None:
         super().__init__(
             f"{library} refused: {problem.strip()}\n"
-            "Hint: it reads most numbers in single precision (up to 3e38), and checks `params` itself."
+            "Hint: it reads most numbers in single precision (up to 3e38) and checks `params` itself."
         )
 
 
@@ -383,8 +396,8 @@ class OutOfMemoryError(ConcordantError, MemoryError):
     def __init__(self, name: object, problem: str) -> None:
         super().__init__(
             f"{name}: {problem}.\n"
-            "Hint: concordant.scan_parquet and scan_letor read a file part by part; write_parquet makes such "
-            "a file of any other."
+            "Hint: concordant.scan_parquet and scan_letor read a file part by part. write_parquet converts "
+            "other files."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from concordant._base.segments import segment_sum
-from concordant._base.validate import check_lengths, check_nonnegative, refuse_misaligned
+from concordant._base.validate import all_zero_error, check_lengths, check_nonnegative, refuse_misaligned
 from concordant.data.check import weight_kind
 from concordant.data.queries import Queries
 from concordant.exceptions import LabelError, LengthMismatchError, ParameterError
@@ -78,7 +78,7 @@ class DatasetColumns:
             raise LengthMismatchError("weight", len(rows), queries.n_rows, "the dataset")
         means = segment_sum(rows, queries.offsets) / np.maximum(queries.sizes, 1)
         if not means.any():
-            raise ParameterError("weight", "all zero", "positive for at least one row")
+            raise all_zero_error("weight", "row")
         unit = means[means > 0.0].mean()
         return rows / unit, means / unit
 
@@ -291,9 +291,10 @@ DMATRIX = "the XGBoost DMatrix"
 
 def _dmatrix_columns(data: Any) -> DatasetColumns:
     if not hasattr(data, "get_uint_info"):
-        expected = "a DMatrix with groups: `xgboost.train` passes it"
-        hint = "(XGBRanker takes no objective of one's own)"
-        raise ParameterError("data", type(data).__name__, f"{expected} {hint}")
+        raise ParameterError.because(
+            "The objective needs a DMatrix with groups, as passed by xgboost.train, got "
+            f"{type(data).__name__}. XGBRanker does not accept custom objectives."
+        )
     return DatasetColumns(data.get_label(), data.get_weight(), np.diff(data.get_uint_info("group_ptr")))
 
 

@@ -80,9 +80,9 @@ def minimiser(
     """
     kind, labels = read_surrogate(surrogate), list(distribution.labels)
     if distribution.queries.n_queries != 1:
-        raise ParameterError("distribution", distribution, "that of one query")
+        raise ParameterError("distribution", distribution, "the label distribution of one query")
     if not kind.smooth:
-        raise ParameterError("surrogate", surrogate, "smooth: one with corners may have many minimisers")
+        raise ParameterError("surrogate", surrogate, "smooth")
     combined = combination(metric, kind, labels=_common_space(labels))
     mixture = Mixtures(np.arange(len(labels))[None], distribution.probs)
     table = read_surrogate_labels(combined, labels)

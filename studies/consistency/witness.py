@@ -84,10 +84,10 @@ def search(
     """
     check_counts(n_items=n_items - 1, n_outcomes=n_outcomes, highest=highest, restarts=restarts, parts=parts)
     if parts < n_outcomes:
-        raise ParameterError("parts", parts, "at least n_outcomes")
+        raise ParameterError("parts", parts, f"at least n_outcomes={n_outcomes}")
     kinds = tuple(map(read_surrogate, surrogates))
     if not kinds:
-        raise ParameterError("surrogates", kinds, "at least one")
+        raise ParameterError("surrogates", kinds, "at least one surrogate")
     target_metric, rng = read_metric(metric), np.random.default_rng(seed)
     best, best_value = None, -math.inf
     with one_blas_thread():

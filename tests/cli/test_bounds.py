@@ -87,20 +87,23 @@ def test_large_lists():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("-n", 0, "-m", 4), "--n 0"),
+        (("-n", 0, "-m", 4), "--n must be an integer >= 1, got 0."),
         (("-n", 10), "needs --m"),
-        (("-n", 10, "-m", 1), "--m 1"),
+        (("-n", 10, "-m", 1), "--m must be an integer >= 2, got 1."),
         (("-n", 10, "-k", "bipartite", "--rel", 2), "needs --nrel"),
-        (("-n", 10, "-k", "multipartite", "--levels", "2;3"), "--levels 2;3"),
+        (
+            ("-n", 10, "-k", "multipartite", "--levels", "2;3"),
+            "--levels must be integers separated by commas",
+        ),
         (("-n", 10, "-k", "multipartite"), "needs --levels"),
-        (("-n", 10, "-k", "triple"), "--kind triple"),
+        (("-n", 10, "-k", "triple"), "got 'triple'."),
         (("-n", 10, "-m", 4, "--rel", 2), "--rel says nothing to --kind listwise"),
-        (("-n", 10, "-m", 4, "--mode", "sum"), "--mode sum"),
+        (("-n", 10, "-m", 4, "--mode", "sum"), "--mode must be 'max' or 'softmax'"),
         (("-n", 10, "-m", 4, "--per-pair"), "--per-pair says nothing to --kind listwise"),
         (("-n", 10, "-m", 4, "--error", "plain"), "--error says nothing to --kind listwise"),
         (("-n", 10, "-k", "pairwise", "-m", 4, "--temperature", 3), "--temperature says nothing"),
-        (("-n", 10, "-m", 4, "--delta", 2), "--delta 2.0"),
-        (("-n", 10, "-m", 4, "--epsilon", 0), "--epsilon 0.0"),
+        (("-n", 10, "-m", 4, "--delta", 2), "--delta must be a number > 0 and < 1"),
+        (("-n", 10, "-m", 4, "--epsilon", 0), "--epsilon must be a finite number > 0, got 0.0."),
     ],
 )
 def test_bad_input_is_a_message(options, problem):

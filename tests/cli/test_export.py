@@ -101,7 +101,7 @@ def test_golden_rows_that_end_early_are_filled_with_zeros(folder, tmp_path):
         (["trees.model", "-o", "new.onnx"], "no form as ONNX"),
         (["linear.model", "-f", "onyx", "-o", "new"], "Did you mean 'onnx'"),
         (["linear.model", "-o", "new.bin"], "no format goes by the suffix"),
-        (["linear.model", "-o", "new.json", "--dtype", "float64"], "left out of 'json'"),
+        (["linear.model", "-o", "new.json", "--dtype", "float64"], "has no effect on format 'json'"),
         (["linear.model", "-o", "new.json", "--features", "a,b"], "one name for each of 3"),
         (["rows.txt", "-o", "new.json"], "rows.txt"),
         (["nothing.model", "-o", "new.json"], "nothing.model"),

@@ -249,7 +249,7 @@ def test_models_may_be_compressed_and_pipes_are_refused(home, page, tmp_path):
     assert output["metrics"] == answer("report", home / "linear", home / "test.txt", "-o", page)["metrics"]
     os.mkfifo(tmp_path / "pipe")
     for arguments in ([tmp_path / "pipe", home / "test.txt"], [home / "linear", tmp_path / "pipe"]):
-        assert "read again" in refusal("report", *arguments, "-o", page)
+        assert "not a pipe" in refusal("report", *arguments, "-o", page)
 
 
 def test_golden_rows_are_read_by_the_columns_of_the_run(home, tmp_path):

@@ -506,7 +506,7 @@ def test_warnings_of_the_fit_are_notes(home, tmp_path):
     result = call("train", home / "train.txt", *options)
     assert result.exit_code == 0
     assert "note: " in result.stderr
-    assert "nothing guarantees" in " ".join(json.loads((tmp_path / "run" / "run.json").read_text())["notes"])
+    assert "Nothing guarantees" in " ".join(json.loads((tmp_path / "run" / "run.json").read_text())["notes"])
 
 
 # --- what is refused
@@ -519,9 +519,9 @@ def test_warnings_of_the_fit_are_notes(home, tmp_path):
         (["-m", "ndgc"], "unknown metric 'ndgc'"),
         (["--set", "alhpa=1"], "unknown parameter of linear 'alhpa'. Did you mean 'alpha'?"),
         (["--set", "alpha"], "NAME=VALUE"),
-        (["--set", "alpha=-1"], "alpha=-1.0 is not allowed"),
+        (["--set", "alpha=-1"], "alpha must be a finite number >= 0, got -1.0."),
         (["--set", "alpha=[1"], "TOML value"),
-        (["--set", "alpha=1", "--set", "alpha=2"], "given already"),
+        (["--set", "alpha=1", "--set", "alpha=2"], "is given twice"),
         (["--set", "metric=ap"], "--metric"),
         (["--set", "random_state=1"], "--seed"),
         (["--set", "kind=linear"], "--model says it"),
@@ -545,7 +545,7 @@ def test_wrong_options_end_with_a_message_and_leave_nothing(home, tmp_path, opti
     [
         ("[modl]\n", "unknown section"),
         ("[data]\ntrian = 'x'\n", "Did you mean 'train'?"),
-        ("[data]\ntrain = 3\n", "train=3 is not allowed"),
+        ("[data]\ntrain = 3\n", "got 3"),
         ("[model]\nkind = \n", "line 2, column 8"),
         ("model = 3\n", "a section, as in [model]"),
         ("[model]\nalpha = 1\nalpha = 2\n", "line 3"),
@@ -584,7 +584,7 @@ def test_sets_that_do_not_go_together(home, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_and_a_name_that_no_text_can_hold_are_refused(home, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "read again" in refusal("train", tmp_path / "pipe", "-o", tmp_path / "run")
+    assert "not a pipe" in refusal("train", tmp_path / "pipe", "-o", tmp_path / "run")
     name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")
     shutil.copy(home / "train.txt", name)
     assert "UTF-8" in refusal("train", name, "-o", tmp_path / "run")

@@ -242,15 +242,18 @@ def test_a_scheduler_that_is_not_there(home, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--scheduler", "tcp://a:1", "--local-cluster", "2"], "--scheduler names a cluster"),
-        (["--local-cluster", "2", "--memory", "1GiB"], "--memory must be left out on a cluster"),
+        (
+            ["--scheduler", "tcp://a:1", "--local-cluster", "2"],
+            "--local-cluster and --scheduler exclude each other",
+        ),
+        (["--local-cluster", "2", "--memory", "1GiB"], "--memory has no effect on a cluster"),
         (["--local-cluster", "0"], "--local-cluster"),
         (["--memory", "much"], "--memory must be a number of bytes"),
         (["--memory", "100"], "memory must be at least"),
         ([*PARTS, "--model", "linear-cv"], "one of linear, maxmargin, pairs"),
         ([*PARTS, "--model", "boosted"], "on a cluster also boosted"),
         (["--local-cluster", "2", "--model", "boosted", "--set", "booster=xgboost"], "boosted (xgboost)"),
-        ([*PARTS, "--validation", "v.parquet"], "--validation must be left out"),
+        ([*PARTS, "--validation", "v.parquet"], "--validation does not work with"),
         ([*PARTS, "--evaluate", "err[max_grade=data]"], "max_grade must be a number for data in parts"),
         ([*PARTS, "--test", "nosuch.parquet"], "nosuch.parquet: No such file"),
         ([*PARTS, "--test", "nosuch.csv"], "concordant convert nosuch.csv"),

@@ -220,7 +220,7 @@ def test_fit_twice_is_fit_once():
     model = cc.Comparer(kernel="rbf").fit(pairs, y)
     before = model.predict_proba(pairs)
     assert (model.fit(pairs, y).predict_proba(pairs) == before).all()
-    with pytest.warns(GuaranteeWarning, match="starts anew"):
+    with pytest.warns(GuaranteeWarning, match="starts over"):
         model.partial_fit(pairs, y)
     assert (model.fit(pairs, y).predict_proba(pairs) == before).all()
 
@@ -479,7 +479,7 @@ def test_a_stream_keeps_its_parameters_and_says_what_it_knows():
     model = cc.Comparer(loss="logistic").partial_fit(pairs, y)
     assert np.isnan(model.machine_.gap)
     assert not model.machine_.converged
-    with pytest.raises(ParameterError, match="began with"):
+    with pytest.raises(ParameterError, match="Clone the model"):
         model.set_params(C=3.0).partial_fit(pairs, y)
     with pytest.raises(ParameterError, match="features vary"):
         cc.Comparer("rbf").partial_fit(np.ones((3, 2, 2)), [0, 1, 0])
@@ -558,7 +558,7 @@ def test_bad_data_are_named(pairs, y, error):
 
 def test_weights_whose_sum_is_no_double_are_refused():
     pairs, y = games(60)
-    with pytest.raises(ParameterError, match="their sum is no double"):
+    with pytest.raises(ParameterError, match="sum of sample_weight overflows"):
         cc.Comparer().fit(pairs, y, sample_weight=np.full(60, 1e308))
 
 
@@ -608,9 +608,9 @@ def test_bad_parameters_are_named(parameters, error):
 )
 def test_seeds_are_those_of_the_libraries_beneath(options):
     assert cc.Comparer(random_state=2**32 - 1, calibration=2, **options).fit(*games(40)).n_features_in_
-    with pytest.raises(ParameterError, match="at most 4294967295"):
+    with pytest.raises(ParameterError, match="from 0 to 4294967295"):
         cc.Comparer(random_state=2**32, **options).fit(*games(40))
-    with pytest.raises(ParameterError, match="at most 2147483647"):
+    with pytest.raises(ParameterError, match="1 to 2147483647"):
         cc.Comparer(max_iter=2**31, **options).fit(*games(40))
 
 

@@ -360,7 +360,7 @@ def test_bad_chunks_are_named(client):
         cc.Comparer().fit(*arrays(bad, y, chunks=(30, 30)), client=client)
     with pytest.raises(LabelError, match=r"chunk 0: y\[2\] = 7"):
         cc.Comparer().fit(*arrays(pairs, np.where(np.arange(60) == 2, 7, y), chunks=(30, 30)), client=client)
-    with pytest.raises(ParameterError, match="above 0 for at least one pair"):
+    with pytest.raises(ParameterError, match="sample_weight is 0 for every pair"):
         cc.Comparer().fit(*arrays(pairs, y, np.zeros(60), chunks=(30, 30)), client=client)
     with pytest.raises(EmptyDataError):
         cc.Comparer().fit(*arrays(pairs[:0], y[:0], chunks=(0,)), client=client)
@@ -376,9 +376,9 @@ def test_what_cannot_be_trained_on_is_refused_before_any_work(client, monkeypatc
     monkeypatch.setattr(client, "submit", None)  # nobody is asked to do anything
     chunks, outcome = arrays(pairs, y, chunks=(40,))
     for how, match in (
-        ({"kernel": "rbf"}, "kernel='rbf'"),
-        ({"formulation": "lp"}, "formulation='lp'"),
-        ({"C": np.inf}, "C=inf"),
+        ({"kernel": "rbf"}, "kernel must be 'linear' for scans"),
+        ({"formulation": "lp"}, "formulation must be 'qp' for scans"),
+        ({"C": np.inf}, "C must be finite for scans"),
         ({"solver": "sgd", "loss": "logistic"}, "solver='sgd'"),
     ):
         with pytest.raises(ParameterError, match=match):

@@ -443,5 +443,5 @@ def test_epochs_are_reproducible_and_can_run_out():
     assert (short.n_iter, short.converged) == (1, False)
     with pytest.raises(EmptyDataError):
         sgd_logistic(d, np.ones(2_000, dtype=bool), C=1.0, method="rank")
-    with pytest.raises(ParameterError, match="C="):
+    with pytest.raises(ParameterError, match="C must be"):
         sgd_logistic(d, y == 0, C=-1.0)

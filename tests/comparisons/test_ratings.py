@@ -510,7 +510,7 @@ def test_bad_input_is_named():
         BradleyTerry().fit(*good, sample_weight=[1.0])
     with pytest.raises(NonFiniteError):
         BradleyTerry().fit(*good, sample_weight=[1.0, math.inf])
-    with pytest.raises(ParameterError, match="above 0 for at least one vote"):
+    with pytest.raises(ParameterError, match="is 0 for every vote"):
         BradleyTerry(alpha=1.0).fit(*good, sample_weight=[0.0, 0.0])
     with pytest.raises(ParameterError, match="left out"):
         BradleyTerry().fit(Comparisons(*good), ["b"])
@@ -573,7 +573,7 @@ def test_columns_that_are_none_are_named():
         model.predict({"a"}, "b")
     with pytest.raises(LengthMismatchError):
         model.update("ab", ["a", "b"], [-1, -1])
-    with pytest.raises(ParameterError, match="no double"):
+    with pytest.raises(ParameterError, match="overflows"):
         model.fit(*good, sample_weight=[1e308, 1e308])
 
 
@@ -599,7 +599,7 @@ def test_resampling_options_are_checked():
                 call(method="bootstrap", **options)
     assert model.resample_ratings(np.int32(3)).shape == (3, 2)
     for call in (model.interval, model.leaderboard, model.covariance, model.rank_bounds):
-        with pytest.raises(ParameterError, match="one of 'information', 'robust', 'bootstrap'"):
+        with pytest.raises(ParameterError, match="'information', 'robust' or 'bootstrap'"):
             call(method="magic")
     heavy = BradleyTerry().fit(["a", "b"], ["b", "a"], [-1, -1], sample_weight=[1e20, 1.0])
     with pytest.raises(ParameterError, match="draws as many votes"):
@@ -740,7 +740,7 @@ def test_errors_of_advantage_and_tie_parameter():
         for name, error in model.parameter_errors(method).items():
             assert error == pytest.approx(np.std(estimates[name]), rel=0.3)
     assert BradleyTerry().fit(*votes).parameter_errors() == {}
-    with pytest.raises(ParameterError, match="one of 'information', 'robust'"):
+    with pytest.raises(ParameterError, match="'information' or 'robust'"):
         model.parameter_errors("bootstrap")
 
 
@@ -830,7 +830,7 @@ def test_leaderboard_of_many_items(monkeypatch):
     by_differences = model.rank_bounds(method="bootstrap", n_resamples=50)
     monkeypatch.setattr("concordant.comparisons.ratings.intervals.MOST_ITEMS", 3)
     for method in ("information", "robust"):
-        with pytest.raises(ParameterError, match='"bootstrap" for more than 3 items'):
+        with pytest.raises(ParameterError, match="'bootstrap' for more than 3 items"):
             model.leaderboard(method=method)
     best, worst = model.rank_bounds(method="bootstrap", n_resamples=50)
     assert best.tolist() == [4, 4, 4, 1, 1, 1]

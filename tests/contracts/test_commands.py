@@ -386,7 +386,10 @@ PYTHON = re.compile(r"\b(?!qid=)\w+=(?:['\"\[]|\.{3}|True|None)|\bcc\.|\bprint\(
     [
         (("export", "run", "-f", "elasticsearch", "-o", "x.json"), "--features A,B,... names them"),
         (("export", "run", "-f", "lightgbm", "-o", "x.txt"), "--format lightgbm is a file of"),
-        (("export", "run", "-o", "x.onnx", "--dtype", "half"), "--dtype half is not allowed; --dtype must"),
+        (
+            ("export", "run", "-o", "x.onnx", "--dtype", "half"),
+            "--dtype must be 'float32' or 'float64', got 'half'",
+        ),
         (("evaluate", "--letor", "big.txt", "--scores", "s", "-m", "ndcg"), "'ndcg@10[gain=linear]'"),
         (("evaluate", "--letor", "five.txt", "--scores", "s", "-m", "err"), "'err[max_grade=5]'"),
         (
@@ -394,7 +397,7 @@ PYTHON = re.compile(r"\b(?!qid=)\w+=(?:['\"\[]|\.{3}|True|None)|\bcc\.|\bprint\(
             "--model linear trains for",
         ),
         (("train", "train.txt", "--metric", "ap", "-o", "ap"), "--set assume=P_reinforce says"),
-        (("train", "train.txt", "--metric", "ap", "-o", "ap"), "`concordant certify 'ap'` tells more"),
+        (("train", "train.txt", "--metric", "ap", "-o", "ap"), "See `concordant certify 'ap'`"),
     ],
 )
 def test_messages_of_the_library_name_flags(arguments, words, tmp_path, monkeypatch):
@@ -419,8 +422,8 @@ def test_only_arguments_become_flags():
     single.command()(command)
     read_flags(typer.main.get_command(single))
     assert in_flags("take dtype='float64'") == "take --dtype float64"
-    message = "print(model.certificate_) and cc.certify('pd', model.surrogate_, labels='grades') tell more"
-    assert in_flags(message) == "`concordant certify 'pd' --labels grades` tells more"
+    message = "See print(model.certificate_) and cc.certify('pd', model.surrogate_, labels='grades')."
+    assert in_flags(message) == "See `concordant certify 'pd' --labels grades`."
     for same in (
         "err[dtype='x']",
         "cc.f(x, dtype='float64')",

@@ -374,7 +374,7 @@ def test_missing_files_say_where_to_get_and_where_to_put_them(tmp_path):
         ({"name": "mq2009"}, UnknownNameError, "Did you mean 'mq200"),
         ({"name": "mq2008", "fold": 6}, ParameterError, "1 to 5"),
         ({"name": "mq2008", "fold": 0}, ParameterError, "1 to 5"),
-        ({"name": "mq2008", "split": "test"}, ParameterError, "where a split is asked for"),
+        ({"name": "mq2008", "split": "test"}, ParameterError, "if split is given"),
         ({"name": "mq2008", "fold": 1, "split": "dev"}, UnknownNameError, "validation"),
         ({"name": "chess-twic", "fold": 1}, ParameterError, "has no folds"),
         ({"name": "chess-twic", "split": "train"}, UnknownNameError, "split of chess-twic"),

@@ -154,8 +154,8 @@ def test_frames_and_narrow_features():
         ({"y": [1, 2], "X": [[1.0]]}, LengthMismatchError, "X has 1"),
         ({"y": [1, 2], "X": [[1.0], [np.nan]]}, NonFiniteError, "row 1"),
         ({"y": [1, 2], "X": sparse.csr_matrix((2, 2))}, ParameterError, "dense"),
-        ({"y": [1, 2], "cap": 0}, ParameterError, "cap=0"),
-        ({"y": [1, 2], "cap": 1.5}, ParameterError, "whole number"),
+        ({"y": [1, 2], "cap": 0}, ParameterError, "cap must be an integer >= 1 or None, got 0"),
+        ({"y": [1, 2], "cap": 1.5}, ParameterError, "integer"),
     ],
 )
 def test_bad_input(arguments, error, text):

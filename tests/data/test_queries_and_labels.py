@@ -161,22 +161,22 @@ BAD = [
     (lambda: Queries.from_ids(pd.Series([(1, 2), (3, 4)])), LabelError, "neither numbers nor text"),
     (lambda: Queries.from_ids(np.ma.array([1, 2], mask=[0, 1])), LabelError, "masked at row 1"),
     (lambda: Queries.from_ids(np.array(["NaT", "2020-01-01"], "M8[s]")), LabelError, "no id at row 0"),
-    (lambda: Queries.from_sizes([2**62] * 3), ParameterError, "whole numbers"),
+    (lambda: Queries.from_sizes([2**62] * 3), ParameterError, "integers"),
     (lambda: Queries.from_ids([1, 2]).split(np.nan), ParameterError, "positive"),
-    (lambda: list(Queries.from_ids([1, 2]).folds(2.5)), ParameterError, "n_folds=2.5"),
+    (lambda: list(Queries.from_ids([1, 2]).folds(2.5)), ParameterError, "got 2.5"),
     (lambda: check_grades(np.ma.array([3, 0], mask=[1, 0])), LabelError, "masked at row 0"),
     (lambda: check_grades([10**400, 0]), NotNumericError, "row 0"),
     (lambda: check_scores(np.array([2**53 + 2, 1]), 2), NotNumericError, "cannot hold exactly"),
     (lambda: check_scores(np.array([1, 2], "M8[ns]"), 2), NotNumericError, "datetime64"),
-    (lambda: Preferences([0], [1], None), ParameterError, "n_rows=None"),
+    (lambda: Preferences([0], [1], None), ParameterError, "n_rows must be an integer >= 0, got None"),
     (lambda: Preferences.from_matrices([[[0, 1], [1]]]), ShapeError, "nested"),
     (lambda: Permutations.from_orders([2, 0, 1]), LabelError, "no permutation"),
     (lambda: Comparisons([10], ["10"], [1]), LabelError, "mix text and numbers"),
     (lambda: Queries.from_ids([[1], [2]]), ShapeError, "(2, 1)"),
-    (lambda: Queries.from_sizes([2, -1]), ParameterError, "whole numbers"),
+    (lambda: Queries.from_sizes([2, -1]), ParameterError, "integers"),
     (lambda: Queries.for_rows([1, 1, 2], 2), LengthMismatchError, "qid has 3"),
     (lambda: Queries.from_ids([1, 2]).split(0.9, 0.9), ParameterError, "sum of at most 1"),
-    (lambda: list(Queries.from_ids([1, 2]).folds(3)), ParameterError, "number of queries (2)"),
+    (lambda: list(Queries.from_ids([1, 2]).folds(3)), ParameterError, "number of queries, 2"),
     (lambda: check([[1.0], [np.nan]], [0, 1]), NonFiniteError, "row 1, column 0"),
     (lambda: check([[1.0], [2.0]], [0, 1, 2]), LengthMismatchError, "y has 3"),
     (lambda: check([1.0, 2.0], [0, 1]), ShapeError, "two dimensions"),
@@ -198,9 +198,9 @@ BAD = [
         LengthMismatchError,
         "qid has 1",
     ),
-    (lambda: Permutations([0, 1]), LabelError, "positions[0] = 0 is no whole number from 1 to 2"),
+    (lambda: Permutations([0, 1]), LabelError, "positions[0] = 0 is not an integer from 1 to 2"),
     (lambda: Permutations([]), EmptyDataError, "positions"),
-    (lambda: Preferences([], [], n_rows=-3), ParameterError, "n_rows=-3"),
+    (lambda: Preferences([], [], n_rows=-3), ParameterError, "got -3"),
     (lambda: Comparisons(["a"], ["b"], [1]).pairs([["x"], ["y"]]), NotNumericError, "'x'"),
     (lambda: Permutations([1, 1]).grouped(Queries.from_sizes([2])), LabelError, "not 1..2"),
     (lambda: Permutations.from_orders([[0, 0]]), LabelError, "no permutation"),
@@ -529,7 +529,7 @@ def test_a_row_of_preferences_is_taken_once():
 
 @pytest.mark.parametrize("number", [-1, 2])
 def test_rows_of_queries_that_are_not_there_are_refused(number):
-    with pytest.raises(ParameterError, match="numbers of queries from 0 to 1"):
+    with pytest.raises(ParameterError, match="query numbers from 0 to 1"):
         Queries.from_ids([1, 1, 2]).rows([0, number])
     assert Queries.from_ids([1, 1, 2]).rows([]).tolist() == []
 

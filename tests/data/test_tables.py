@@ -310,7 +310,7 @@ def test_lists_of_one_number_are_refused_in_any_version_of_numpy():
 
 def test_an_outcome_has_one_meaning():
     votes = pa.table({"left": ["a"], "right": ["b"], "outcome": ["x"]})
-    with pytest.raises(ParameterError, match="case and blanks"):
+    with pytest.raises(ParameterError, match="Case and surrounding blanks"):
         read_comparisons(votes, outcomes={"X": 1, " x": -1})
 
 

@@ -130,9 +130,9 @@ def test_calendars(time, start):
     ("call", "error", "text"),
     [
         (lambda: TimeShares(()), ParameterError, "shares"),
-        (lambda: TimeShares((0.5, 1.0)), ParameterError, "both excluded"),
-        (lambda: TimeShares((0.0,)), ParameterError, "both excluded"),
-        (lambda: TimeShares((np.nan,)), ParameterError, "both excluded"),
+        (lambda: TimeShares((0.5, 1.0)), ParameterError, "> 0 and < 1"),
+        (lambda: TimeShares((0.0,)), ParameterError, "> 0 and < 1"),
+        (lambda: TimeShares((np.nan,)), ParameterError, "> 0 and < 1"),
         (lambda: TimeShares(time=[1.0, np.nan]), LabelError, "row 1"),
         (lambda: TimeShares(time=[1.0, np.inf]), LabelError, "row 1"),
         (lambda: TimeShares(time=np.array(["2001", "NaT"], dtype="M8[D]")), LabelError, "NaT at row 1"),
@@ -165,12 +165,12 @@ def test_calendars(time, start):
         (lambda: TimeShares().split(np.zeros((0, 2))), EmptyDataError, "X has no rows"),
         (lambda: TimeShares().split(None), EmptyDataError, "X has no rows"),
         (lambda: TimeShares(time=[1, 1, 1, 1]).split(np.zeros(4)), LabelError, "1 different times"),
-        (lambda: between(DAYS, 3), ParameterError, "start=3 is not allowed; start must be a date"),
+        (lambda: between(DAYS, 3), ParameterError, "start must be a date, .* got 3"),
         (lambda: between(DAYS, "spring"), ParameterError, "a date"),
         (lambda: between(DAYS, np.datetime64("NaT")), ParameterError, "a date"),
         (lambda: between([1, 2], "2001"), ParameterError, "a finite number"),
         (lambda: between([1, 2], np.nan), ParameterError, "a finite number"),
-        (lambda: between([1, 2], 2, 2), ParameterError, "later than the start"),
+        (lambda: between([1, 2], 2, 2), ParameterError, "later than start"),
     ],
 )
 def test_bad_input(call, error, text):

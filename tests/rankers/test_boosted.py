@@ -406,7 +406,7 @@ def test_unknown_and_missing_categories_are_missing(booster):
     asked = pd.DataFrame({"size": [0.1, 0.1, 0.1], "kind": pd.Categorical(["violet", None, "red"])})
     unknown, missing, _ = model.predict(asked)
     assert unknown == missing
-    with pytest.warns(UserWarning, match="no category of feature 1 was seen by fit: 'violet', say"):
+    with pytest.warns(UserWarning, match="fit saw no value of feature 1, so all count as missing: 'violet'"):
         model.predict(asked[:2])
     model.predict(asked[1:2])  # missing, not unknown
     with pytest.raises(ParameterError, match="0 for categorical"):
@@ -465,7 +465,7 @@ def test_mistakes_about_features():
         boosted(categorical_features="by_dtype").fit(X, y, qid=qid)
     with pytest.raises(ParameterError, match="None for sparse"):
         boosted(categorical_features=[0]).fit(sparse.csr_matrix(X), y, qid=qid)
-    with pytest.raises(ParameterError, match="names 'a', which is text"):
+    with pytest.raises(ParameterError, match="Column 'a' is text"):
         boosted().fit(table.astype({"a": str}), y, qid=qid)
     for wrong in ([1, 0], [2, 0, 0, 0], 1, "up", {1: 1}):
         with pytest.raises(ParameterError, match="monotonic_cst"):
@@ -626,7 +626,7 @@ def test_queries_that_count_are_held_out():
     model = boosted(early_stopping=3, validation_fraction=0.5).fit(X, y, qid=qid, query_weight=some)
     assert np.isfinite(model.history_).all()
     only = (qid == qid[0]).astype(float)
-    with pytest.raises(ParameterError, match="of 1 queries that count"):
+    with pytest.raises(ParameterError, match="of 1 queries leaves none"):
         boosted(early_stopping=3).fit(X, y, qid=qid, query_weight=only)
 
 
@@ -955,7 +955,7 @@ def test_other_ways_of_catboost(params):
 
 @pytest.mark.parametrize("params", [{"num_class": 3}, {"process_type": "update"}])
 def test_what_xgboost_does_not_take(params):
-    with pytest.raises(ParameterError, match="without"):
+    with pytest.raises(ParameterError, match="params may not set"):
         boosted(booster="xgboost", params=params).fit(X, y, qid=qid)
 
 
@@ -990,7 +990,7 @@ def test_what_catboost_has_not():
     for wrong in ("pairwise", Squared(centred=False), "duchi"):
         with pytest.raises(ParameterError, match="'softmax' or 'squared'"):
             boosted(wrong, "catboost").fit(X, y, qid=qid)
-    with pytest.raises(ParameterError, match="takes its own"):
+    with pytest.raises(ParameterError, match="curvature must be 'auto'"):
         boosted("squared", "catboost", curvature="exact").fit(X, y, qid=qid)
 
 

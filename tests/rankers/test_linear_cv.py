@@ -405,13 +405,13 @@ def test_ctrl_c_before_any_score_is_passed_on(monkeypatch):
 
 BAD = {
     "no alphas": ({"alphas": []}, ParameterError, "alphas"),
-    "one number": ({"alphas": 0.1}, ParameterError, "alphas=0.1"),
-    "alphas text": ({"alphas": "1e-3"}, ParameterError, "alphas='1e-3'"),
+    "one number": ({"alphas": 0.1}, ParameterError, "alphas must be "),
+    "alphas text": ({"alphas": "1e-3"}, ParameterError, "alphas must be "),
     "alpha < 0": ({"alphas": [1.0, -1.0]}, ParameterError, "finite numbers >= 0"),
     "alpha NaN": ({"alphas": [np.nan]}, ParameterError, "finite numbers >= 0"),
-    "one fold": ({"cv": 1}, ParameterError, "cv=1"),
-    "too many folds": ({"cv": 16}, ParameterError, "2 to the number of queries, 15 here"),
-    "cv text": ({"cv": "five"}, ParameterError, "cv='five'"),
+    "one fold": ({"cv": 1}, ParameterError, "cv must be "),
+    "too many folds": ({"cv": 16}, ParameterError, "There are 15 queries"),
+    "cv text": ({"cv": "five"}, ParameterError, "cv must be "),
     "cv None": ({"cv": None}, ParameterError, "pairs of train and test rows"),
     "no pairs": ({"cv": []}, ParameterError, "at least one pair"),
     "no rows to train": ({"cv": [([], [0])]}, ParameterError, "a part has no rows"),
@@ -419,7 +419,7 @@ BAD = {
     "halves of rows": ({"cv": [([0.5], [1])]}, ParameterError, "pairs of train and test rows"),
     "metric": ({"metric": "ndgc"}, UnknownNameError, "ndcg"),
     "solver": ({"solver": "bfgs"}, UnknownNameError, "lbfgs"),
-    "max_iter": ({"max_iter": 0}, ParameterError, "max_iter=0"),
+    "max_iter": ({"max_iter": 0}, ParameterError, "max_iter must be "),
 }
 
 
@@ -461,7 +461,7 @@ def test_a_bad_validation_set_is_named_before_any_fit(name, monkeypatch):
 
 def test_the_only_order_cannot_be_cut():
     order = Permutations(np.arange(len(X)) + 1)
-    with pytest.raises(ParameterError, match="cannot be cut"):
+    with pytest.raises(ParameterError, match="at least two queries"):
         LinearRankerCV("zero_one", assume="order_preserving", cv=3).fit(X, order)
 
 

@@ -469,7 +469,7 @@ def test_a_function_of_two_items():
             "ap",
             lambda left, right: np.column_stack((1e12 * (left + right), left[:, 0])),
             ParameterError,
-            "feature 3",
+            "Feature 3",
         ),
         ("ap", lambda left, right: left + right + 1e-7 * left, ParameterError, "symmetric"),
         ("pd", lambda left, right: left - right + 1e-7 * left, ParameterError, "antisymmetric"),
@@ -997,27 +997,27 @@ def test_nothing_works_before_fit():
 
 
 BAD = {
-    "alpha < 0": ({"alpha": -1.0}, ParameterError, "alpha=-1.0"),
-    "alpha NaN": ({"alpha": np.nan}, ParameterError, "alpha=nan"),
-    "alpha text": ({"alpha": "small"}, ParameterError, "alpha='small'"),
-    "fit_scale": ({"fit_scale": "no"}, ParameterError, "fit_scale='no'"),
-    "time_limit": ({"time_limit": -1}, ParameterError, "time_limit=-1"),
-    "metric": ({"metric": "ndcg"}, ParameterError, "ap or pd, uncut; LinearRanker"),
+    "alpha < 0": ({"alpha": -1.0}, ParameterError, "alpha must be "),
+    "alpha NaN": ({"alpha": np.nan}, ParameterError, "alpha must be "),
+    "alpha text": ({"alpha": "small"}, ParameterError, "alpha must be "),
+    "fit_scale": ({"fit_scale": "no"}, ParameterError, "fit_scale must be "),
+    "time_limit": ({"time_limit": -1}, ParameterError, "time_limit must be "),
+    "metric": ({"metric": "ndcg"}, ParameterError, "'ap' or 'pd' without a cutoff, got 'ndcg'. LinearRanker"),
     "unknown metric": ({"metric": "mapp"}, UnknownNameError, "unknown metric"),
-    "cut": ({"metric": "ap@10"}, ParameterError, "ap or pd, uncut"),
-    "comparisons": ({"metric": "comparison_error"}, ParameterError, "ap or pd"),
-    "weighted": ({"metric": "wpd"}, ParameterError, "ap or pd"),
+    "cut": ({"metric": "ap@10"}, ParameterError, "'ap' or 'pd' without a cutoff"),
+    "comparisons": ({"metric": "comparison_error"}, ParameterError, "'ap' or 'pd' without"),
+    "weighted": ({"metric": "wpd"}, ParameterError, "'ap' or 'pd' without"),
     "decoder": ({"decoder": "borda"}, UnknownNameError, "diagonal"),
     "decoder of pd": ({"metric": "pd", "decoder": "diagonal"}, UnknownNameError, "edge-deletion"),
     "no decoder": ({"decoder": None}, UnknownNameError, "unknown decoder of ap None"),
     "group": ({"features": ("sums",)}, UnknownNameError, "Did you mean 'sum'?"),
     "group of pd": ({"features": ("difference",)}, UnknownNameError, "group of pair features of ap"),
     "one name": ({"features": "products"}, UnknownNameError, "Did you mean 'product'?"),
-    "no groups": ({"features": ()}, ParameterError, "a tuple of names, or a function"),
-    "no features": ({"features": None}, ParameterError, "a tuple of names, or a function"),
+    "no groups": ({"features": ()}, ParameterError, "a tuple of names or a function"),
+    "no features": ({"features": None}, ParameterError, "a tuple of names or a function"),
     "numbers": ({"features": (1,)}, UnknownNameError, "1"),
-    "twice": ({"features": ("sum", "sum")}, ParameterError, "no name stands twice"),
-    "twice by auto": ({"features": ("auto", "sum")}, ParameterError, "no name stands twice"),
+    "twice": ({"features": ("sum", "sum")}, ParameterError, "a tuple of different names"),
+    "twice by auto": ({"features": ("auto", "sum")}, ParameterError, "a tuple of different names"),
 }
 
 
@@ -1043,7 +1043,7 @@ ROWS = {
     "short qid": ({"qid": names[:-1]}, LengthMismatchError, "qid has"),
     "short weight": ({"sample_weight": np.ones(3)}, LengthMismatchError, "sample_weight has 3"),
     "negative weight": ({"sample_weight": put(y, 2, -1)}, NonFiniteError, "sample_weight is -1.0 at row 2"),
-    "no weight": ({"sample_weight": 0 * y}, ParameterError, "positive for at least one row"),
+    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is 0 for every row"),
     "two weights": ({"query_weight": put(qid, rows_of[0][0], 77)}, LabelError, "is both 5 and 77"),
     "no labels": ({"y": None}, ValueError, "requires y to be passed"),
     "NaN feature": ({"X": put(X, (4, 1), np.nan)}, ValueError, "contains NaN"),
@@ -1092,10 +1092,12 @@ def test_auto_and_more():
 
 def test_too_many_pair_features():
     wide = sparse.csr_array((len(X), 300))
-    with pytest.raises(ParameterError, match="at most 20000 features, not 45450"):
+    with pytest.raises(ParameterError, match="45450 features per pair or item, but at most 20000"):
         PairRanker(features=("cross",)).fit(wide, y, qid=qid)
     wider = sparse.csr_array((len(X), 15_000))
-    with pytest.raises(ParameterError, match="at most 20000 features, not 30001"):  # of single items
+    with pytest.raises(
+        ParameterError, match="30001 features per pair or item, but at most 20000"
+    ):  # of single items
         PairRanker(features=lambda a, b: (a + b)[:, :1]).fit(wider, y, qid=qid)
 
 

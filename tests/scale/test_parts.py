@@ -367,7 +367,7 @@ def test_bad_rows_are_named_before_training():
 
 
 def test_refused():
-    with pytest.raises(ParameterError, match="a scan has its own"):
+    with pytest.raises(ParameterError, match="a scan already names its columns"):
         LinearRanker().fit(SCAN, TOY.y)
     with pytest.raises(ParameterError, match="client"):
         LinearRanker().fit(TOY.X, TOY.y, qid=TOY.qid, client="tcp://nowhere")
@@ -486,11 +486,11 @@ def test_what_judges():
     for bad in (3, None):
         with pytest.raises(ParameterError, match="model"):
             cc.evaluate(bad, SCAN)
-    with pytest.raises(ParameterError, match="of rankings"):
+    with pytest.raises(ParameterError, match="not rankings"):
         cc.evaluate(model, SCAN, metrics="comparison_error")
     with pytest.raises(ParameterError, match="at least one"):
         cc.evaluate(model, SCAN, metrics=[])
-    with pytest.raises(ParameterError, match="left out"):
+    with pytest.raises(ParameterError, match="Leave y and qid out"):
         cc.evaluate(model, cc.RankingData(TOY.X, TOY.y, TOY.qid), TOY.y)
 
 
@@ -512,9 +512,9 @@ def test_what_has_no_rows_is_refused(X):
 
 def test_a_metric_by_which_parts_depend_on_one_another_is_refused():
     metric = cc.metric("err[max_grade=data]")
-    with pytest.raises(ParameterError, match=r"max_grade.*a highest grade of its own"):
+    with pytest.raises(ParameterError, match=r"max_grade must be a number for data in parts"):
         cc.evaluate(lambda X: X[:, 0], SCAN, metrics=["ap", metric])
-    with pytest.raises(ParameterError, match=r"max_grade.*a highest grade of its own"):
+    with pytest.raises(ParameterError, match=r"max_grade must be a number for data in parts"):
         LinearRanker(metric).fit(SCAN)
     assert cc.evaluate(lambda X: X[:, 0], TOY.X, TOY.y, qid=TOY.qid, metrics=metric)[str(metric)] > 0
 
@@ -540,7 +540,7 @@ def test_judging_names_a_query_once():
         with pytest.raises(NonFiniteError) as caught:
             cc.evaluate(lambda X: np.full(len(X), np.nan), data)
         assert str(caught.value).count("(query ") == 1
-    with pytest.raises(ParameterError, match="metric=3"):
+    with pytest.raises(ParameterError, match=r"metric must be .*got 3"):
         cc.evaluate(lambda X: X[:, 0], SCAN, metrics=3)
 
 

@@ -536,7 +536,7 @@ def test_the_check_rejects_unrounded_heights(monkeypatch):
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan])
 def test_no_penalty_is_refused(alpha):
     toy, steps = Toy("position[pairs]"), []
-    with pytest.raises(ParameterError, match=r"alpha=.*> 0: without a penalty there is no duality gap"):
+    with pytest.raises(ParameterError, match=r"alpha must be > 0"):
         bundle(toy.objective(alpha=alpha), toy.zero, callback=steps.append)
     assert not steps
 

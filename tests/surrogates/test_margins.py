@@ -255,7 +255,7 @@ def test_the_table_names_what_it_gives():
 
 @pytest.mark.parametrize("h", [0, -1.0, math.inf, math.nan, "0.5", None, 1e-200, 1e200])
 def test_a_bad_width_is_named(h):
-    with pytest.raises(ParameterError, match=r"h=.* must be a finite number > 0"):
+    with pytest.raises(ParameterError, match=r"h must be a number from 1e-100"):
         huber_hinge(h)
 
 
@@ -263,7 +263,7 @@ def test_a_bad_width_is_named(h):
     "name", ["huber_hinge(0)", "huber_hinge(-2)", "huber_hinge(e)", "huber_hinge(1e999)"]
 )
 def test_a_bad_width_in_a_name_is_named(name):
-    with pytest.raises(ParameterError, match=r"^h=.* must be a finite number > 0"):
+    with pytest.raises(ParameterError, match=r"^h must be a finite number > 0"):
         margin(name)
 
 

@@ -902,7 +902,7 @@ def test_unknown_metrics_list_the_table():
 
 @pytest.mark.parametrize("mode", ["maximum", "", None, 1, "soft-max"])
 def test_unknown_modes(mode):
-    allowed = "mode must be one of 'max', 'softmax', 'sum', 'sum_interleavings'"
+    allowed = "mode must be 'max', 'softmax', 'sum' or 'sum_interleavings'"
     with pytest.raises(ParameterError, match=allowed):
         ListwiseHinge(concordant.metric("ap"), mode)
     with pytest.raises(ParameterError, match=allowed):
@@ -911,7 +911,7 @@ def test_unknown_modes(mode):
 
 @pytest.mark.parametrize("reduction", ["mean", "", None, 1])
 def test_unknown_reductions(reduction):
-    with pytest.raises(ParameterError, match="reduction must be one of 'sum', 'pairs', 'all_pairs'"):
+    with pytest.raises(ParameterError, match="reduction must be 'sum', 'pairs' or 'all_pairs'"):
         PositionHinge(reduction)
 
 

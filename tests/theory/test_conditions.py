@@ -885,7 +885,11 @@ def test_what_a_margin_costs(name):
         (lambda: holds_on(one_query(([1, 0],), (1,)), "order_preserving"), LabelError, "Permutations"),
         (lambda: holds_on(one_query((Permutations([1, 2]),), (1,)), "P_reinforce"), ConcordantError, None),
         (lambda: holds_on(one_query(([1, 0],), (1,)), "P_DAG", metric="ap"), ParameterError, "metric"),
-        (lambda: holds_on(one_query(([1, 0],), (1,)), "P_DAG", f=len), ParameterError, "f="),
+        (
+            lambda: holds_on(one_query(([1, 0],), (1,)), "P_DAG", f=len),
+            ParameterError,
+            "f is used only with condition 'P_f'",
+        ),
         (lambda: holds_on(one_query(([1, 0],), (1,)), "P_f", f=3), ParameterError, "a function"),
         (lambda: acyclic(np.zeros((2, 2)), margin=-0.1), ParameterError, "margin"),
         (lambda: low_noise(np.zeros((2, 2)), margin=np.nan), ParameterError, "margin"),

@@ -184,7 +184,7 @@ def test_a_wrong_standardization_shows_as_negative_regret():
 
 def test_long_queries_without_standardization_are_refused_by_name():
     distribution = LabelDistribution((np.ones(9), np.zeros(9)), [[0.5, 0.5]], None)
-    with pytest.raises(ParameterError, match=r"metric='ap'.*at most 8 items \(seen: 9\)") as error:
+    with pytest.raises(ParameterError, match=r"metric 'ap' .*at most 8 items, got 9") as error:
         bayes("ap", distribution)
     assert isinstance(error.value.__cause__, NoStandardizationError)
 

@@ -671,5 +671,5 @@ def test_unknown_names_are_refused():
         linear_discounts("ndcg", 3, "stars")
     with pytest.raises(ParameterError):
         linear_discounts("ndcg", 0)
-    with pytest.raises(ParameterError, match="fits"):
+    with pytest.raises(ParameterError, match="does not fit together"):
         transfer_for("ndcg", "pairs")

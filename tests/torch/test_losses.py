@@ -657,7 +657,7 @@ def test_forward_mode_is_refused(needed):
     scores, y, loss = torch.randn(3).requires_grad_(needed), torch.tensor([0, 2, 1]), ct.SoftmaxLoss("dcg")
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(scores, torch.ones(3))
-        with pytest.raises(ParameterError, match="reverse mode"):
+        with pytest.raises(ParameterError, match="reverse-mode"):
             loss(dual, y)
         loss(scores, y)
     with pytest.raises((ParameterError, RuntimeError)):

@@ -151,7 +151,9 @@ def list_paths(path: PathLike | Iterable[PathLike], name: str = "path") -> list[
     if isinstance(path, Iterable) and not table and not isinstance(path, str | os.PathLike):
         paths = list(path)
     if other := [file_path for file_path in paths if not isinstance(file_path, str | os.PathLike)]:
-        raise ParameterError(name, type(other[0]).__name__, "the name of a file, or names of several")
+        raise ParameterError.because(
+            f"{name} must be a file name or a list of file names, got {type(other[0]).__name__}."
+        )
     return [os.fspath(file_path) for file_path in paths]
 
 
@@ -206,7 +208,7 @@ def read_buffer(path: PathLike) -> Bytes:
         contents += b"\n"
         buffer = np.frombuffer(contents, dtype=np.uint8)
     if not (buffer[: min(len(buffer) - 1, COUNTED_AT_ONCE)] == ord("\n")).any() and has_only_cr(buffer[:-1]):
-        raise MalformedLineError(path, 1, 0, "lines end in CR alone", "convert the line ends to LF.")
+        raise MalformedLineError(path, 1, 0, "lines end with CR only", "convert the line ends to LF.")
     buffer[-1] = ord("\n")
     return buffer[3:] if buffer[:3].tobytes() == BYTE_ORDER_MARK else buffer
 

@@ -26,5 +26,5 @@ def open_progress_bar(*columns: Any) -> Iterator[Any]:
 def is_verbose(verbose: object) -> bool:
     """True if a progress bar should be shown; raise unless `verbose` is a boolean or a whole number."""
     if not isinstance(verbose, (Integral, np.bool_)):
-        raise ParameterError("verbose", verbose, "True, False or a whole number")
+        raise ParameterError("verbose", verbose, "True, False or an integer")
     return bool(verbose)

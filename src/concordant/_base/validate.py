@@ -69,14 +69,14 @@ def check_whole(name: str, value: Any, least: int, most: float = INT64_MAX, *, a
     5
     >>> check_whole("k", 0, 1, also="None")
     Traceback (most recent call last):
-    concordant.exceptions.ParameterError: k=0 is not allowed; k must be a whole number >= 1, or None.
+    concordant.exceptions.ParameterError: k must be an integer >= 1 or None, got 0.
     """
     if is_whole(value, least, most):
         return int(value)
-    allowed = f"a whole number >= {least}"
+    allowed = f"an integer >= {least}"
     if most < INT32_MAX or is_whole(value, least, math.inf):  # else the limit would only distract
-        allowed += f", at most {most}"
-    raise ParameterError(name, value, allowed + f", or {also}" * bool(also))
+        allowed = f"an integer from {least} to {most}"
+    raise ParameterError(name, value, allowed + f" or {also}" * bool(also))
 
 
 def check_counts(**counts: Any) -> None:
@@ -94,6 +94,7 @@ def check_number(
     most: float = math.inf,
     below: float = math.inf,
     also: str = "",
+    hint: str = "",
 ) -> float:
     """Return a finite number within limits, `above` and `below` excluded; booleans are not numbers.
 
@@ -101,7 +102,7 @@ def check_number(
     1.0
     >>> check_number("tol", 0, above=0.0, most=1.0)
     Traceback (most recent call last):
-    concordant.exceptions.ParameterError: tol=0 is not allowed; tol must be a number > 0 and <= 1.
+    concordant.exceptions.ParameterError: tol must be a number > 0 and <= 1, got 0.
     """
     number = math.nan if isinstance(value, bool) else as_double(value)
     if math.isfinite(number) and least <= number <= most and above < number < below:
@@ -109,7 +110,7 @@ def check_number(
     limits = ((">=", least), (">", above), ("<=", most), ("<", below))
     shown = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if math.isfinite(limit))
     kind = "a number" if min(most, below) < math.inf else "a finite number"
-    raise ParameterError(name, value, f"{kind} {shown}".strip() + f", or {also}" * bool(also))
+    raise ParameterError(name, value, f"{kind} {shown}".strip() + f" or {also}" * bool(also), hint=hint)
 
 
 def check_share(name: str, value: Any, example: float) -> float:
@@ -117,18 +118,28 @@ def check_share(name: str, value: Any, example: float) -> float:
 
     >>> check_share("level", 95, 0.95)
     Traceback (most recent call last):
-    concordant.exceptions.ParameterError: level=95 is not allowed; level must be a number between 0 and 1, ...
+    concordant.exceptions.ParameterError: level must be a number > 0 and < 1, such as 0.95, got 95.
     """
     share = math.nan if isinstance(value, bool) else as_double(value)
     if not 0.0 < share < 1.0:
-        raise ParameterError(name, value, f"a number between 0 and 1, both excluded, such as {example:g}")
+        raise ParameterError(name, value, f"a number > 0 and < 1, such as {example:g}")
     return share
+
+
+def list_words(words: Iterable[str]) -> str:
+    """Join words by commas and a final "or".
+
+    >>> list_words(["'a'", "'b'", "None"]), list_words(["'a'"])
+    ("'a', 'b' or None", "'a'")
+    """
+    *first, last = words
+    return ", ".join(first) + " or " * bool(first) + last
 
 
 def check_flag(name: str, value: Any, *, also: str = "") -> bool:
     """Return True or False, numpy's included; a text would count as True."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(name, value, "True or False" + f" or {also}" * bool(also))
+        raise ParameterError(name, value, list_words(["True", "False", *[also] * bool(also)]))
     return bool(value)
 
 
@@ -136,7 +147,7 @@ def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
     """Raise if the value is not one of the allowed words."""
     words = tuple(allowed)
     if not (isinstance(value, str) and value in words):
-        raise ParameterError(name, value, f"one of {', '.join(map(repr, words))}")
+        raise ParameterError(name, value, list_words(map(repr, words)))
 
 
 def check_seed(name: str, value: Any, *, also: str = "") -> np.random.Generator:
@@ -144,8 +155,20 @@ def check_seed(name: str, value: Any, *, also: str = "") -> np.random.Generator:
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError) as error:
-        allowed = ", ".join(["a whole number >= 0", *[also] * bool(also), "or None"])
+        allowed = list_words(["an integer >= 0", *[also] * bool(also), "None"])
         raise ParameterError(name, value, allowed) from error
+
+
+def all_zero_error(name: str, unit: str) -> ParameterError:
+    """Build the error for weights that are all 0, one per unit (row, query, pair)."""
+    return ParameterError.because(
+        f"{name} is 0 for every {unit}. Give at least one {unit} a positive weight."
+    )
+
+
+def sum_overflow_error(name: str) -> ParameterError:
+    """Build the error for weights whose sum overflows."""
+    return ParameterError.because(f"The sum of {name} overflows float64. Pass smaller weights.")
 
 
 # Array-likes become checked numpy columns, or an error says what was wrong and where.
@@ -211,7 +234,7 @@ def refuse_unlike_axes(matrix: Any, name: str) -> None:
     labels, index = list(matrix.columns), list(getattr(matrix, "index", []))
     if len(index) == len(labels) and index not in (labels, list(range(len(labels)))):
         row, column = next(pair for pair in zip(index, labels, strict=True) if pair[0] != pair[1])
-        problem = f"row {row!r} of {name} stands beside column {column!r}"
+        problem = f"row label {row!r} of {name} does not match column label {column!r}"
         raise LabelError(problem, "label rows and columns alike, in the same order: frame[frame.index].")
 
 
@@ -386,7 +409,7 @@ def concatenate_ids(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         highest = max(int(ids.max(initial=0)) for ids in (first, second))
         lowest = min(int(ids.min(initial=0)) for ids in (first, second))
         if highest > np.iinfo(np.int64).max and lowest < 0:
-            problem = f"ids from {lowest} to {highest} fit no whole number of 64 bits"
+            problem = f"ids from {lowest} to {highest} do not fit into 64-bit integers"
             raise LabelError(problem, "give large ids as text.")
         kind = np.int64 if highest <= np.iinfo(np.int64).max else np.uint64
         return np.concatenate((first.astype(kind), second.astype(kind)))

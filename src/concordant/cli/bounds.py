@@ -94,9 +94,7 @@ def _read_sizes(levels: str | None) -> list[int] | None:
     try:
         return [int(size) for size in levels.split(",")]
     except ValueError:
-        raise ParameterError(
-            "levels", levels, "whole numbers with commas between them, as in 2,8,30"
-        ) from None
+        raise ParameterError("levels", levels, "integers separated by commas, as in 2,8,30") from None
 
 
 def _select_arguments(kind: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -89,10 +89,12 @@ def _check_files(source: Sequence[Path], output: Path, *, overwrite: bool) -> No
 
     for path in source:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise ParameterError("SOURCE", str(path), "a file that can be read twice")
+            raise ParameterError("SOURCE", str(path), "a file that can be read twice, not a pipe")
     check_target(output, *(Path(file) for file in parquet_files(source)))
     if output.exists() and not overwrite:
-        raise FileExistsError(errno.EEXIST, "it is there; name another file, or --overwrite it", str(output))
+        raise FileExistsError(
+            errno.EEXIST, "the file exists; name another file, or pass --overwrite", str(output)
+        )
 
 
 @contextmanager

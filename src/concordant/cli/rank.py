@@ -137,7 +137,7 @@ class RankedRows:
 def _refuse_without(trec: bool, **only: object) -> None:
     for name, value in only.items():
         if value is not None and not trec:
-            raise ParameterError(f"--{name}", value, "left out without --trec: scores go row by row")
+            raise ParameterError.because(f"--{name} needs --trec. Without it, scores are written row by row.")
 
 
 def _lacks_names(rows: FileRows, *, trec: bool) -> bool:

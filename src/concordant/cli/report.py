@@ -158,7 +158,7 @@ def _judged_file(model: Path, data: Path | None) -> Path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(model))
     tests = run_config(model).test if model.is_dir() else ()
     if not tests:
-        raise ParameterError("DATA", None, f"given: {model} has no test file of its own")
+        raise ParameterError.because(f"Name the test file DATA: the run {model} has none of its own.")
     return tests[0]
 
 
@@ -166,7 +166,9 @@ def _curve_rows(first: Subject, path: Path, columns: ColumnNames) -> Any:
     from concordant.cli.shared.file_rows import features_for
 
     if first.model is None:
-        raise ParameterError("--learning-curve", str(path), "left out: scores cannot be fitted again")
+        raise ParameterError.because(
+            "--learning-curve needs a model that can be fitted again, got a file of scores."
+        )
     rows = read_for(first.path, first.model, path, columns)
     return features_for(first.model, rows), rows.y, rows.qid
 

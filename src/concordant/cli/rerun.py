@@ -92,7 +92,7 @@ def _best_config(old: RunFolder) -> Config:
     from concordant.cli.runs.run_folder import BEST
 
     if not (old.path / BEST).is_file():
-        raise ParameterError("--best", True, f"left out: {old.path} is not a run of `concordant tune`")
+        raise ParameterError.because(f"--best needs a run of `concordant tune`, and {old.path} is not one.")
     return resolve_config(read_config(old.path / BEST))
 
 

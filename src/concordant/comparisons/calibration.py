@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from concordant._base.validate import (
+    all_zero_error,
     check_column,
     check_lengths,
     check_nonnegative,
@@ -18,7 +19,7 @@ from concordant._base.validate import (
     refuse_misaligned,
 )
 from concordant.data.labels import check_outcome
-from concordant.exceptions import EmptyDataError, ParameterError
+from concordant.exceptions import EmptyDataError
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 PRIOR = 1.0  # pairs that are added, half won and half lost at the typical decision
@@ -154,7 +155,7 @@ def prepare_pairs(
     if not len(values):
         raise EmptyDataError("decision")
     if not weight.any():
-        raise ParameterError("sample_weight", 0.0, "above 0 for at least one pair")
+        raise all_zero_error("sample_weight", "pair")
     used = weight > NOTHING * weight.max()
     values, outcome, weight = values[used], outcome[used], weight[used]
     size, unit = np.abs(values), 1.0

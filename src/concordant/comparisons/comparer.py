@@ -95,7 +95,7 @@ def _root_mean_square(decision: FloatArray, weight: FloatArray) -> float:
 
 
 FAR = 1e-3  # a share of the objective that is worth a warning
-DISCARDED = "partial_fit starts anew: the model that fit had made is gone"
+DISCARDED = "partial_fit starts over and discards the model trained by fit."
 
 
 def _is_calibrated(model: Comparer) -> bool:
@@ -303,8 +303,10 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if hasattr(self, "machine_"):
                 warnings.warn(DISCARDED, GuaranteeWarning, stacklevel=2)
         elif stream.asked != recipe:
-            allowed = "called with the parameters it began with; clone the model to start anew"
-            raise ParameterError("partial_fit", "other parameters", allowed)
+            raise ParameterError.because(
+                "Parameters changed between calls of partial_fit. Clone the model to start over with new "
+                "ones."
+            )
         else:
             check_pairs(features[:1], self.n_features_in_)
         stream.learn(features, outcome)
@@ -384,6 +386,6 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if machine.note and machine.note != ALL_TIES:  # a search over C meets it often, and scores say enough
             warnings.warn(machine.note, GuaranteeWarning, stacklevel=3)
         if not machine.converged and not machine.gap <= FAR * machine.value:
-            text = f"the objective {machine.value:.6g} may lie {machine.gap:.3g} above its optimum"
-            hint = "lower C or tol" if machine.solver == "libsvm" else "raise max_iter, or lower C"
-            warnings.warn(f"{text} ({machine.solver}); {hint}.", ConvergenceWarning, stacklevel=3)
+            text = f"The objective {machine.value:.6g} may be {machine.gap:.3g} above its optimum"
+            hint = "Lower C or tol" if machine.solver == "libsvm" else "Raise max_iter, or lower C"
+            warnings.warn(f"{text} ({machine.solver}). {hint}.", ConvergenceWarning, stacklevel=3)

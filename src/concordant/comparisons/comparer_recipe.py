@@ -25,7 +25,7 @@ CHOICES = {
 COUNTS = {"n_components": 1, "max_iter": 1, "calibration": 0}
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's folds
 LARGEST_COST = 1e100
-IN_PARTS = " for scans and Dask arrays, whose pairs are never all in one place"
+IN_PARTS = " for scans and Dask arrays"
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,27 @@ def read_recipe(model: Comparer) -> Recipe:
             raise UnknownNameError(name, getattr(model, name), allowed)
     plain = (model.method, model.loss) == ("compare", "hinge")
     if model.formulation == "lp" and not plain:
-        raise ParameterError("formulation", "lp", "'qp' unless method is 'compare' and loss 'hinge'")
+        raise ParameterError.because(
+            "formulation='lp' needs method='compare' and loss='hinge'. Use formulation='qp'."
+        )
     if not (isinstance(model.C, Real) and math.inf <= model.C):
-        check_number("C", model.C, above=0.0, most=LARGEST_COST, also="inf: a hard margin")
+        hint = "Use C=inf for a hard margin."
+        check_number("C", model.C, above=0.0, most=LARGEST_COST, hint=hint)
     if model.solver == "sgd" and (model.loss, model.formulation) != ("logistic", "qp"):
-        raise ParameterError("solver", "sgd", "'auto' unless loss is 'logistic' and formulation 'qp'")
+        raise ParameterError.because(
+            "solver='sgd' needs loss='logistic' and formulation='qp'. Use solver='auto'."
+        )
     if math.inf <= model.C and not plain:
-        raise ParameterError("C", model.C, "finite unless method is 'compare' and loss 'hinge'")
+        raise ParameterError.because(
+            "C=inf needs method='compare' and loss='hinge'. Use a finite C, such as 1e6."
+        )
     check_number("tol", model.tol, above=0.0, most=1.0)
     check_number("nu", model.nu, least=0.0)
     for name, least in COUNTS.items():
         check_whole(name, getattr(model, name), least, INT32_MAX)
     check_whole("random_state", model.random_state, 0, LARGEST_SEED)
     if model.calibration == 1:
-        raise ParameterError("calibration", 1, "0 (none), or at least 2 folds")
+        raise ParameterError("calibration", 1, "0 (none) or at least 2 folds")
     scale = isinstance(model.gamma, str) and model.gamma == "scale"
     gamma: Any = 1.0 if scale else model.gamma
     kernel = Kernel(model.kernel, gamma, model.degree, model.coef0)
@@ -89,5 +96,5 @@ def error_in_parts(recipe: Recipe) -> ParameterError | None:
     if recipe.formulation != "qp":
         return ParameterError("formulation", recipe.formulation, f"'qp'{IN_PARTS}")
     if not math.isfinite(recipe.C):
-        return ParameterError("C", recipe.C, f"finite{IN_PARTS}; try 1e6")
+        return ParameterError("C", recipe.C, f"finite{IN_PARTS}", hint="Try C=1e6.")
     return None

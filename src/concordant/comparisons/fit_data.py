@@ -8,14 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from concordant._base.validate import check_lengths, check_nonnegative, refuse_misaligned
+from concordant._base.validate import (
+    all_zero_error,
+    check_lengths,
+    check_nonnegative,
+    refuse_misaligned,
+    sum_overflow_error,
+)
 from concordant.comparisons.calibration import folds
 from concordant.comparisons.comparer_recipe import Recipe, error_in_parts
 from concordant.comparisons.gram_kernel import Kernel
 from concordant.comparisons.machine import Machine, train
 from concordant.comparisons.training_pairs import (
     ALL,
-    ON_CLUSTER,
+    SGD_ON_CLUSTER,
     ComparerPart,
     PartInfo,
     Scaling,
@@ -36,7 +42,7 @@ from concordant.scale.cluster_parts import (
 )
 from concordant.scale.parts import MemoryParts, Parts
 from concordant.scale.scan.pair_scan import PairRows, PairScan
-from concordant.scale.scan.scan import locating
+from concordant.scale.scan.scan import locating, scan_column_error
 from concordant.solvers.checkpoint import Journal, digest
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -149,7 +155,7 @@ def _check_parts(shapes: Sequence[tuple[int, ...]], weighted: Sequence[bool]) ->
     if not any(shape[0] for shape in shapes):
         raise EmptyDataError("pairs")
     if not any(weighted):
-        raise _zero_weight_error()
+        raise all_zero_error("sample_weight", "pair")
 
 
 def read_fit_data(
@@ -158,8 +164,10 @@ def read_fit_data(
     """Check the arguments of `fit`; pairs will be held out in `n_folds` folds."""
     if not _is_partitioned(pairs):
         if client is not None:
-            allowed = "left out: pairs are in memory here; cc.scan_pairs or Dask arrays go to a cluster"
-            raise ParameterError("client", type(client).__name__, allowed)
+            raise ParameterError.because(
+                "client was given, but the pairs are in memory. Pass a scan (cc.scan_pairs) or Dask arrays "
+                "to train on a cluster."
+            )
         rows = PairRows(*check_weighted_pairs(pairs, y, sample_weight))
         warn_about_outcomes(rows.y, stacklevel=3)
         return PairData.from_rows(rows, n_folds, recipe.seed)
@@ -179,10 +187,10 @@ def check_weighted_pairs(
     """Check pairs, outcomes and weights that fit together, at least one weight above 0."""
     features, outcome, weight = _check_pair_rows(pairs, y, sample_weight)
     if not weight.any():
-        raise _zero_weight_error()
+        raise all_zero_error("sample_weight", "pair")
     with np.errstate(over="ignore"):
         if not np.isfinite(2.0 * weight.sum()):
-            raise ParameterError("sample_weight", "given", "smaller: their sum is no double")
+            raise sum_overflow_error("sample_weight")
     return features, outcome, weight
 
 
@@ -203,10 +211,6 @@ def _check_pair_rows(
 def _missing_outcomes_error() -> LabelError:
     hint = "give the outcomes, -1 left better, 0 tie, 1 right better (of Comparisons: .outcome)."
     return LabelError("y is missing", hint)
-
-
-def _zero_weight_error() -> ParameterError:
-    return ParameterError("sample_weight", 0.0, "above 0 for at least one pair")
 
 
 # Sources of parts: Dask arrays, whose chunks workers hold, or a scan of files.
@@ -239,12 +243,12 @@ def open_pair_source(pairs: Any, y: Any, sample_weight: Any, client: Any, solver
     """Check the arguments of `fit` for pairs in parts; return the source of their parts."""
     scanned = isinstance(pairs, PairScan)
     if solver == "sgd" and not (scanned and client is None):
-        raise ParameterError("solver", "sgd", ON_CLUSTER)
+        raise ParameterError.because(SGD_ON_CLUSTER)
     if not scanned:
         return _array_source(pairs, y, sample_weight, check_client(client))
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
-            raise ParameterError(name, type(value).__name__, "left out: a scan has its own columns")
+            raise scan_column_error(name)
     if client is None:
         return PairSource(None, pairs.parts, [])
     client = check_client(client)
@@ -256,7 +260,7 @@ def _array_source(pairs: Any, y: Any, sample_weight: Any, client: Any) -> PairSo
     if y is None:
         raise _missing_outcomes_error()
     if not hasattr(type(pairs), "chunks"):
-        raise FeaturesError("pairs", f"it is a {type(pairs).__name__}, and not a Dask array")
+        raise FeaturesError("pairs", f"it is a {type(pairs).__name__}, not a Dask array")
     if pairs.ndim != 3 or pairs.shape[1] != 2:
         expected = "(n, 2, n_features): the features of left and right"
         raise ShapeError("pairs", tuple(pairs.shape), expected)

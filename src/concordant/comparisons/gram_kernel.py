@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from concordant._base.validate import INT32_MAX, as_numpy, check_number, check_whole
+from concordant._base.validate import INT32_MAX, as_numpy, check_number, check_whole, list_words
 from concordant.exceptions import ParameterError, ShapeError
 from concordant.types import FloatArray
 
@@ -36,7 +36,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         if not callable(self.name) and not (isinstance(self.name, str) and self.name in KERNELS):
-            raise ParameterError("kernel", self.name, f"one of {', '.join(KERNELS)}, or a function")
+            raise ParameterError("kernel", self.name, list_words([*map(repr, KERNELS), "a function"]))
         check_number("gamma", self.gamma, above=0.0, also="'scale'")
         check_whole("degree", self.degree, 1, INT32_MAX)
         check_number("coef0", self.coef0, least=0.0)  # else the kernel may not be positive
@@ -79,7 +79,7 @@ def _user_kernel_values(
     if values.shape != (len(a), len(b)):
         raise ShapeError("the kernel's matrix", values.shape, f"{(len(a), len(b))}: all pairs of items")
     if not np.isfinite(values).all():
-        raise ParameterError("kernel", function, "a function whose values are finite")
+        raise ParameterError("kernel", function, "a function with finite values")
     return values
 
 
@@ -87,7 +87,7 @@ def _refuse_skewed(function: Callable[[FloatArray, FloatArray], Any], values: Fl
     size = float(np.abs(values).max(initial=0.0))
     skewed = not np.allclose(values, values.T, atol=1e-8 * size)
     if skewed or values.diagonal().min(initial=0.0) < -1e-8 * size:
-        raise ParameterError("kernel", function, "symmetric and positive semidefinite")
+        raise ParameterError("kernel", function, "a symmetric, positive semidefinite function")
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,19 +133,17 @@ NYSTROEM_TOL = 1e-3  # gap that is small beside what the map itself leaves out
 REST = 1e-12  # share of the cost of all pairs, below which a weight is rounding
 FAR = 1e-3  # a gap that is no longer small, as a share of the objective
 
-NO_TIES = (
-    "no pair is a tie: the machine was trained to rank (method 'rank') with threshold 0, and predicts none"
-)
+NO_TIES = "No training pair is a tie, so the model was trained with method='rank' and never predicts a tie."
 NO_THRESHOLD = (
-    "the bias came out >= 0, so that no threshold separates ties from differences (few ties, or a small C): "
-    "the direction is the machine's, its threshold was fitted to the training pairs"
+    "The solution has no usable tie threshold (there are few ties, or C is small), so the threshold was "
+    "fitted to the training pairs."
 )
 ALL_TIES = (
-    "the machine predicts a tie for every training pair: C is small, or ties outweigh what features tell, "
-    "and then the hinge ignores them at its optimum; try loss='logistic', whose probabilities still tell"
+    "The model predicts a tie for every training pair, because C is small or ties outweigh the features. "
+    "Raise C, or use loss='logistic', whose probabilities still differ."
 )
-ONLY_TIES = "all pairs are ties: every item scores 0, and a tie is predicted always"
-NO_FEATURES = "no feature varies: every item scores 0, and a tie is predicted always"
+ONLY_TIES = "All training pairs are ties, so every score is 0 and every prediction a tie."
+NO_FEATURES = "No feature varies, so every score is 0 and every prediction a tie."
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +219,7 @@ def _solve_machine(pairs: TrainingPairs, recipe: Recipe, journal: Journal | None
     if recipe.kernel.name == "linear":
         return _by_hard_margin(collected, "hard qp", journal)
     if not math.isfinite(recipe.C):
-        raise ParameterError("C", recipe.C, "finite with a kernel; try 1e6")
+        raise ParameterError("C", recipe.C, "finite with a kernel", hint="Try C=1e6.")
     if recipe.loss == "hinge" and _uses_exact_kernel(recipe, n_rows(collected.tie, recipe.method)):
         return _by_libsvm(collected, recipe, journal)
     return _by_nystroem(collected, recipe, journal)
@@ -322,7 +320,7 @@ def _by_linear_program(pairs: CollectedPairs, recipe: Recipe, journal: Journal |
     linear = recipe.kernel.name == "linear"
     if not math.isfinite(recipe.C):
         if not linear:
-            raise ParameterError("C", recipe.C, "finite with a kernel; try 1e6")
+            raise ParameterError("C", recipe.C, "finite with a kernel", hint="Try C=1e6.")
         return _by_hard_margin(pairs, "hard lp", journal)
     outcome = np.where(pairs.tie, 0, 1)
     if linear:

@@ -63,18 +63,22 @@ class Stream:
     def start(cls, pairs: FloatArray, recipe: Recipe) -> Stream:
         """Start a stream; the first pairs fix the scaling and the landmarks of a kernel."""
         if recipe.method != "compare" or recipe.formulation != "qp":
-            allowed = "called with method 'compare' and formulation 'qp'"
-            raise ParameterError("partial_fit", (recipe.method, recipe.formulation), allowed)
+            raise ParameterError.because(
+                "partial_fit needs method='compare' and formulation='qp', got "
+                f"method={recipe.method!r} and formulation={recipe.formulation!r}."
+            )
         p = pairs.shape[2]
         if not np.isfinite(recipe.C):
-            raise ParameterError("C", recipe.C, "finite in partial_fit")
+            raise ParameterError("C", recipe.C, "finite for partial_fit")
         if recipe.kernel.name == "linear":
             scaling = Scaling(np.zeros(p), np.ones(p), np.ones(p, bool))
             return cls(recipe, recipe, OnlineState.start(p), scaling, None)
         scaling = Scaling.from_pairs(pairs, np.ones(len(pairs)))
         if not scaling.kept.any():
-            allowed = "such that features vary in the first call, which fixes scaling and landmarks"
-            raise ParameterError("pairs", pairs.shape, allowed)
+            raise ParameterError.because(
+                f"No feature varies in the {len(pairs)} pairs of the first partial_fit call, which sets the "
+                "scaling and the landmarks. Pass more pairs in that call."
+            )
         asked, recipe = recipe, recipe.resolve_gamma(int(scaling.kept.sum()))
         items = scaling(pairs).reshape(-1, int(scaling.kept.sum()))
         rng = np.random.default_rng(recipe.seed)

@@ -326,7 +326,7 @@ class PairDifferences:
 # Stochastic gradient over pairs that are read part by part: parts in random order, and the pairs of each.
 
 SGD_TOL = 1e-4  # change of the objective in an epoch
-ON_CLUSTER = "'auto' on a cluster: a walk from pair to pair is of one machine"
+SGD_ON_CLUSTER = "solver='sgd' does not run on a cluster. Use solver='auto'."
 
 
 def _sgd_over_parts(
@@ -339,7 +339,7 @@ def _sgd_over_parts(
     """
     parts = problem.parts
     if not isinstance(parts, StreamedParts):
-        raise ParameterError("solver", "sgd", ON_CLUSTER)
+        raise ParameterError.because(SGD_ON_CLUSTER)
 
     def start_epoch(epoch: int, steps: FloatArray) -> Callable[[], tuple[FloatArray]]:
         return partial(_walk_epoch, problem, parts, seed, epoch, steps)

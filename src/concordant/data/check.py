@@ -161,7 +161,7 @@ def refuse_parts(X: ArrayLike, name: str) -> None:
         kind, instead = "a Dask collection", "X.compute()"
     else:
         return
-    hint = f"fit linear, boosted or pair rankers on it, judge them by cc.evaluate, or {instead}"
+    hint = f"use it with linear, boosted or pair rankers and cc.evaluate, or pass {instead}"
     raise FeaturesError(name, f"it is {kind}; {hint}")
 
 

@@ -46,7 +46,7 @@ def check_whole_column(values: ArrayLike, name: str, least: int, most: int, hint
     whole = numbers.astype(np.int64) if np.isfinite(numbers).all() else np.full(len(numbers), least - 1)
     bad = np.flatnonzero((whole != numbers) | (whole < least) | (whole > most))
     if bad.size:
-        problem = f"{name}[{bad[0]}] = {numbers[bad[0]]:g} is no whole number from {least} to {most}"
+        problem = f"{name}[{bad[0]}] = {numbers[bad[0]]:g} is not an integer from {least} to {most}"
         raise LabelError(problem, hint)
     return whole
 
@@ -58,7 +58,7 @@ def check_outcome(values: ArrayLike, name: str = "outcome") -> IntArray:
     values = as_numpy(values, name)
     hint = "-1: the left is better, 1: the right is better, 0: no difference."
     if values.dtype == np.bool_ or (values.dtype == object and {bool, np.bool_} & {*map(type, values.flat)}):
-        raise LabelError(f"{name} is true or false, which says nothing of ties", hint)
+        raise LabelError(f"{name} is boolean, which cannot express ties", hint)
     outcome = check_column(values, name)
     is_outcome = (outcome == -1) | (outcome == 0) | (outcome == 1)
     if (bad := np.flatnonzero(~is_outcome)).size:
@@ -71,8 +71,8 @@ def warn_about_outcomes(outcome: IntArray, stacklevel: int) -> None:
     """Warn if no left ever won but there are ties: 0 may have been meant as a loss."""
     if outcome.size and outcome.min() == 0 and outcome.max() == 1:
         text = (
-            "no outcome is -1: 0 was read as a tie and 1 as a win of the right. If there are no ties, pass "
-            "2 * y - 1 where 1 is a win of the right, and 1 - 2 * y where 1 is a win of the left."
+            "No outcome is -1, so 0 was read as a tie and 1 as a win of the right. If there are no ties, "
+            "pass 2 * y - 1 if 1 is a win of the right, or 1 - 2 * y if 1 is a win of the left."
         )
         warnings.warn(text, OutcomeWarning, stacklevel=stacklevel + 1)
 
@@ -86,7 +86,7 @@ def warn_about_similar_names(names: Iterable[Any], stacklevel: int) -> None:
     if similar := [group for group in spellings.values() if len(group) > 1]:
         listed = [" and ".join(map(repr, group)) for group in similar[:NAMES_SHOWN]]
         listed += [f"{len(similar) - NAMES_SHOWN} more"] * (len(similar) > NAMES_SHOWN)
-        text = f"names differ by case or blanks only, and count as different items: {'; '.join(listed)}"
+        text = f"Some names differ only by case or blanks and count as different items: {'; '.join(listed)}."
         warnings.warn(text, SimilarNamesWarning, stacklevel=stacklevel + 1)
 
 
@@ -209,8 +209,8 @@ class Preferences:
         taken, number = np.arange(self.n_rows)[rows], np.full(self.n_rows, -1)
         number[taken] = np.arange(len(taken))
         if (lost := np.flatnonzero(number[taken] != np.arange(len(taken)))).size:
-            problem = f"row {taken[lost[0]]} is taken more than once"
-            raise LabelError(problem, "take each row once: a preference is of one row over one other.")
+            problem = f"row {taken[lost[0]]} is selected more than once"
+            raise LabelError(problem, "select each row once.")
         better, worse = number[self.better], number[self.worse]
         is_inside = (better >= 0) & (worse >= 0)
         return Preferences(better[is_inside], worse[is_inside], len(taken), self.weights[is_inside])
@@ -270,7 +270,7 @@ class Permutations:
         for number, order in enumerate(orders):
             items = np.asarray(order)
             if items.ndim != 1 or sorted(items.tolist()) != list(range(len(items))):
-                problem = f"orders[{number}] = {items.tolist()} is no permutation of 0..n-1"
+                problem = f"orders[{number}] = {items.tolist()} is not a permutation of 0..n-1"
                 raise LabelError(problem, "name every item of the query once, best first.")
             pieces.append(np.argsort(items) + 1)
         if not pieces:

@@ -125,7 +125,9 @@ def _check_labels(y: ArrayLike) -> FloatArray:
 def _check_dense(X: ArrayLike, n_rows: int) -> FloatArray:
     """Check the items' features; raise on a sparse matrix, since pairs are dense."""
     if hasattr(X, "tocsr"):
-        raise ParameterError("X", type(X).__name__, "dense, or None: then take rows left and right yourself")
+        raise ParameterError.because(
+            "X must be dense, got a sparse matrix. Pass X=None and select rows left and right yourself."
+        )
     features: FloatArray = check_features(X)
     check_lengths("y", n_rows, X=features)
     return features

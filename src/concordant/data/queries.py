@@ -89,7 +89,7 @@ class Queries:
         counts = np.asarray(sizes)
         whole = counts.ndim == 1 and counts.dtype.kind in "iu"
         if not (whole and counts.min(initial=0) >= 0 and counts.sum(dtype=np.float64) <= MOST_ROWS):
-            raise ParameterError("sizes", sizes, "a list of whole numbers >= 0, one per query")
+            raise ParameterError("sizes", sizes, "a list of integers >= 0, one per query")
         offsets = np.r_[0, counts.cumsum()].astype(np.int64)
         return cls(offsets, np.arange(len(counts)))
 
@@ -152,7 +152,7 @@ class Queries:
         [0, 2]
         """
         if len(numbers) and not 0 <= np.min(numbers) <= np.max(numbers) < self.n_queries:
-            raise ParameterError("numbers", numbers, f"numbers of queries from 0 to {self.n_queries - 1}")
+            raise ParameterError("numbers", numbers, f"query numbers from 0 to {self.n_queries - 1}")
         pieces = [np.arange(self.offsets[query], self.offsets[query + 1]) for query in numbers]
         sorted_rows = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
         return sorted_rows if self.moved is None else self.moved[sorted_rows]
@@ -183,7 +183,7 @@ class Queries:
         [([2, 3], [0, 1]), ([0, 1, 3], [2]), ([0, 1, 2], [3])]
         """
         if not is_whole(n_folds, 2, self.n_queries):
-            allowed = f"between 2 and the number of queries ({self.n_queries})"
+            allowed = f"an integer from 2 to the number of queries, {self.n_queries}"
             raise ParameterError("n_folds", n_folds, allowed)
         numbers = np.arange(self.n_queries)
         if seed is not None:

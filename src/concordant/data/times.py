@@ -17,8 +17,8 @@ from concordant.types import ArrayLike, FloatArray
 
 ISO = re.compile(r"\d{4}-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?)?", re.ASCII)
 HINT = "give numbers, datetime64, or dates as text like '2001-05-31'."
-FINER = "give times less fine, or numbers that begin at 0."
-ZONE = "give all times in one zone, and leave the zone out."
+FINER = "use coarser times, or numbers that begin at 0."
+ZONE = "convert all times to one zone, and drop the zone."
 
 
 def check_time(time: ArrayLike, name: str = "time") -> NDArray[Any]:
@@ -31,7 +31,7 @@ def check_time(time: ArrayLike, name: str = "time") -> NDArray[Any]:
     ('M', 'M')
     >>> check_time(["2001-04-31"])
     Traceback (most recent call last):
-    concordant.exceptions.LabelError: time is '2001-04-31' at row 0, which is no date (1 such ...
+    concordant.exceptions.LabelError: time is '2001-04-31' at row 0, which is not a date (1 such ...
     """
     _refuse_zone(time, name)
     moments = as_exact(_as_objects(time) if isinstance(time, (list, tuple)) else time, name)
@@ -74,7 +74,8 @@ def refuse_merged(moments: NDArray[Any], numbers: FloatArray, name: str) -> None
     same = numbers[order[1:]] == numbers[order[:-1]]
     if (lost := np.flatnonzero(same & (moments[order[1:]] != moments[order[:-1]]))).size:
         row, other = sorted(order[lost[0] : lost[0] + 2].tolist())
-        problem = f"{name} is {moments[row]!s} at row {row} and {moments[other]!s} at row {other}, one double"
+        both = f"{moments[row]!s} at row {row} and {moments[other]!s} at row {other}"
+        problem = f"{name} is {both}, which are the same float64"
         raise LabelError(problem, FINER)
 
 
@@ -131,7 +132,7 @@ def _as_numbers(values: list[Any], name: str) -> NDArray[Any]:
         if numbers.dtype.kind != "f":
             numbers = np.array([float(value) for value in values])
     except (OverflowError, ValueError) as error:  # 10**400, a signalling NaN
-        raise LabelError(f"{name} holds a number that no double can hold", HINT) from error
+        raise LabelError(f"{name} holds a number too large for float64", HINT) from error
     refuse_merged(objects, numbers, name)
     return numbers
 
@@ -142,7 +143,7 @@ def _parse_dates(values: list[Any], name: str) -> NDArray[Any]:
     wrong = [row for row, value in enumerate(values) if parsed[value] is None]
     if wrong:
         value, row = values[wrong[0]], wrong[0]
-        problem = f"{name} is {value!r} at row {row}, which is no date ({len(wrong)} such value(s) in all)"
+        problem = f"{name} is {value!r} at row {row}, which is not a date ({len(wrong)} such value(s) in all)"
         hint = "write dates like '2001-05-31', without a time zone; drop rows without one."
         raise LabelError(problem, hint)
     return np.array([parsed[value] for value in values], dtype="datetime64[us]")

@@ -385,7 +385,7 @@ def feedback_arc(
     if as_double(time_limit) != math.inf:
         check_number("time_limit", time_limit, least=0.0, also="inf")
     if callback is not None and not callable(callback):
-        raise ParameterError("callback", callback, "a function of value and bound, or None")
+        raise ParameterError("callback", callback, "a function that takes value and bound, or None")
     problem = _ArcProblem(matrix, started + min(time_limit, FOREVER), callback)
     result = METHODS[method](problem)
     value = violated_weight(matrix, result.order)

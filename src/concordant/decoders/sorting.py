@@ -66,7 +66,7 @@ def sort(u: ArrayLike, discounts: ArrayLike) -> Decoded:
     values, rates = _check_finite(u), check_nonnegative(discounts, "discounts", "place")
     check_lengths("u", len(values), discounts=rates)
     if (np.diff(rates) > 0).any():
-        raise ParameterError("discounts", discounts, "never rising: the first place counts most")
+        raise ParameterError("discounts", discounts, "non-increasing from the first place on")
     order = np.argsort(-values, kind="stable")
     return _sorted_by(values[order] * rates, order, started)
 

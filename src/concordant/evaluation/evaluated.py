@@ -108,7 +108,9 @@ def evaluate(
     unique_metrics = _read_metrics(metrics)
     if (data := RankingData.like(X)) is not None:
         if y is not None or qid is not None:
-            raise ParameterError("y", "given", "left out: X has labels and query ids of its own")
+            raise ParameterError.because(
+                "y or qid was given, but X already has labels and query ids. Leave y and qid out."
+            )
         X, y, qid = data.X, data.y, data.qid
     if isinstance(X, Scan) and any(metric.convention.ties == "id_descending" for metric in unique_metrics):
         X = X.with_docid()
@@ -138,11 +140,12 @@ def _read_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric
     specs = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else [metrics]
     unique_metrics = list(dict.fromkeys(read_metric(spec) for spec in specs))
     if not unique_metrics:
-        raise ParameterError("metrics", metrics, "at least one")
+        raise ParameterError("metrics", metrics, "at least one metric")
     for metric in unique_metrics:
         if isinstance(metric, ComparisonMetric):
-            requirement = "of rankings; evaluation.evaluate_outcomes judges pairs"
-            raise ParameterError("metrics", str(metric), requirement)
+            raise ParameterError.because(
+                f"metric {str(metric)!r} scores pairs, not rankings. Use evaluation.evaluate_outcomes."
+            )
     return unique_metrics
 
 
@@ -181,7 +184,7 @@ def _scoring_function(model: Any) -> Scores:
         return lambda X, _: model.predict(X)
     if callable(model):
         return lambda X, _: model(X)
-    raise ParameterError("model", model, "a fitted ranker, or a function of features that gives scores")
+    raise ParameterError("model", model, "a fitted ranker or a function that maps features to scores")
 
 
 def _without_names(model: Any, names: tuple[str, ...]) -> Any:

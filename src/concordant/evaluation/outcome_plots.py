@@ -93,9 +93,9 @@ def plot_conditions(reports: ConditionReport | Iterable[ConditionReport], path: 
 def check_page(path: Path) -> None:
     """Check that the path ends in .html and that its folder exists."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise ParameterError("path", str(path), "a file that ends in .html: other pictures are not drawn")
+        raise ParameterError("path", str(path), "a file that ends in .html")
     if not path.parent.is_dir():
-        raise ParameterError("path", str(path), f"in a folder that exists, and {str(path.parent)!r} does not")
+        raise ParameterError("path", str(path), "in a folder that exists")
 
 
 def conditions_figure(reports: ConditionReport | Iterable[ConditionReport]) -> Any:

@@ -185,14 +185,17 @@ def check_draws(seed: object, **counts: object) -> None:
 def check_named(values: object) -> dict[str, FloatArray]:
     """Check one column for each ranker, by its name as text, all of one length."""
     if not isinstance(values, Mapping):
-        requirement = "a mapping: the name of each ranker -> its value on each query"
-        raise ParameterError("values", type(values).__name__, requirement)
+        raise ParameterError.because(
+            f"values must map the name of each ranker to its values per query, got {type(values).__name__}."
+        )
     refuse_misaligned(**{str(name): column for name, column in values.items()})
     columns: dict[str, FloatArray] = {}
     for key, column in values.items():
         name = str(key)
         if name in columns:
-            raise ParameterError("values", list(values), f"of different names, but two read {name!r}")
+            raise ParameterError.because(
+                f"Two of the values are named {name!r}. Give each ranker its own name."
+            )
         columns[name] = _check_values(column, name)
         first = next(iter(columns))
         check_lengths(first, len(columns[first]), **{name: columns[name]})
@@ -219,7 +222,7 @@ def _check_values(values: ArrayLike, name: str) -> FloatArray:
         row, count = int(np.argmax(infinite)), int(infinite.sum())
         raise NonFiniteError(name, float(column[row]), f"query {row}", count, "values are finite or NaN.")
     if (np.abs(column) > LARGEST).any():
-        raise ParameterError(name, float(np.nanmax(np.abs(column))), f"{LARGEST:g} at most, in size")
+        raise ParameterError(name, float(np.nanmax(np.abs(column))), f"at most {LARGEST:g} in absolute value")
     return np.where(np.abs(column) < 1.0 / LARGEST, 0.0, column)
 
 

@@ -56,7 +56,7 @@ class TimeShares:
     def __post_init__(self) -> None:
         shares = np.atleast_1d(np.asarray(self.shares, dtype=np.float64))
         if shares.ndim != 1 or not shares.size or not ((shares > 0) & (shares < 1)).all():
-            raise ParameterError("shares", self.shares, "numbers between 0 and 1, both excluded")
+            raise ParameterError("shares", self.shares, "numbers > 0 and < 1")
         object.__setattr__(self, "shares", tuple(shares.tolist()))
         object.__setattr__(self, "_labelled", self.time.copy() if has_rows(self.time) else None)
         if self.time is not None:
@@ -123,7 +123,7 @@ def between(time: ArrayLike, start: Any = None, end: Any = None) -> IntArray:
     moments = check_time(time)
     first, last = _as_moment(start, moments, "start"), _as_moment(end, moments, "end")
     if first is not None and last is not None and not first < last:
-        raise ParameterError("end", end, f"later than the start, {start!r}")
+        raise ParameterError("end", end, f"later than start={start!r}")
     inside = np.ones(len(moments), dtype=bool)
     if first is not None:
         inside &= moments >= first
@@ -147,5 +147,5 @@ def _as_moment(value: Any, moments: NDArray[Any], name: str) -> Any:
         return math.ceil(value)  # integer times compare with the ceiling as with the number
     if moment.size and (moment.dtype.kind == "M") == dates:
         return moment[0]
-    allowed = "a date: datetime64, or text like '2001-05'" if dates else "a finite number, as the times are"
+    allowed = "a date, as datetime64 or text like '2001-05'" if dates else "a finite number, as the times are"
     raise ParameterError(name, value, allowed)

@@ -100,14 +100,14 @@ def _check_discounts(user_discounts: ArrayLike, places: int) -> FloatArray:
     discounts = check_nonnegative(user_discounts, "discount", "place")
     check_lengths("the list of places", places, discount=discounts)
     if (np.diff(discounts) > 0).any():
-        raise ParameterError("discount", discounts[:5].tolist(), "not rising with the place")
+        raise ParameterError("discount", discounts[:5].tolist(), "non-increasing from the first place on")
     return discounts
 
 
 def usable_gains(metric: GradedMetric, labels: Grades) -> Grades:
     """Apply a user's gain function; raise for grades whose gains overflow when they are added up."""
     if metric.convention.gain == "exp2":
-        hint = "grades are small whole numbers; for raw counts use gain='linear'."
+        hint = "grades are small integers; for raw counts use gain='linear'."
         refuse_grades_above(labels, HIGHEST_EXP2, "makes 2^grade overflow", hint)
         return labels
     if callable(metric.convention.gain):
@@ -213,7 +213,7 @@ class Precision(Additive):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.k is None:
-            raise ParameterError("k", None, "given for precision: write p@5")
+            raise ParameterError.because("Precision needs a cutoff k. Write p@5, for example.")
 
     def gain(self) -> tuple[int, float]:
         """Return the gain: 1 for a relevant item."""

@@ -22,7 +22,7 @@ from concordant._base.validate import (
 )
 from concordant.data.labels import Comparisons, check_outcome
 from concordant.data.queries import Queries
-from concordant.exceptions import LabelError
+from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.metric import Metric
 from concordant.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -47,6 +47,14 @@ def check_decisions(y: ArrayLike, decision: ArrayLike, name: str = "decision") -
     if (bad := np.isnan(decisions)).any():
         refuse(bad, decisions, name, "every pair needs a decision value.")
     return outcomes, decisions
+
+
+def ranking_metric_error(metric: Metric) -> ParameterError:
+    """Build the error for a metric of comparisons where only metrics of rankings are allowed."""
+    return ParameterError.because(
+        f"metric {str(metric)!r} scores pairs with ties, not rankings. Use it with cc.Comparer, or rank by "
+        "metric='pd' with Preferences."
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from concordant._base.validate import as_double
+from concordant._base.validate import as_double, list_words
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.types import FloatArray
 
@@ -143,8 +143,8 @@ def _check_field(field: str, value: Any) -> Any:
     if field in NUMERIC and math.isfinite(as_double(value)):
         return float(value)
     options = [repr(word) for word in words] + ["a finite number"] * (field in NUMERIC)
-    options += ["a function"] * (field in FUNCTIONS) + ["a whole number >= 0"] * (field == "seed")
-    raise ParameterError(field, value, " or ".join(options))
+    options += ["a function"] * (field in FUNCTIONS) + ["an integer >= 0"] * (field == "seed")
+    raise ParameterError(field, value, list_words(options))
 
 
 def format_field(value: object) -> str:
@@ -213,7 +213,7 @@ def convention(spec: str | Convention) -> Convention:
         base = PRESETS[words.pop(0)]
     pairs = [(name.strip(), text.strip()) for name, _, text in (word.partition("=") for word in words)]
     if len(dict(pairs)) < len(pairs):
-        raise ParameterError("convention", spec, "written with each field once")
+        raise ParameterError("convention", spec, "written with each field at most once")
     return base.replace(**{name: _read_value(name, text) for name, text in pairs})
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from concordant._base.validate import (
+    all_zero_error,
     check_ids,
     check_lengths,
     check_nonnegative,
     check_scores,
     has_rows,
+    list_words,
     refuse_misaligned,
 )
 from concordant.data.queries import Queries, naming_query
@@ -51,12 +53,14 @@ Standardization: TypeAlias = Callable[[Any, Queries], FloatArray]
 def check_assumption(assume: str | None, f: Family | None = None) -> None:
     """Raise for a condition that is in no theorem, and for an f that no condition reads."""
     if isinstance(assume, str) and assume == "P_DAG":
-        explanation = "P_DAG serves no scores of items, PairRanker(decoder='edge-deletion') uses it"
-        raise ParameterError("assume", assume, f"one of {', '.join(CONDITIONS)}: {explanation}")
+        hint = "P_DAG is a condition of PairRanker(decoder='edge-deletion')."
+        raise ParameterError("assume", assume, list_words(map(repr, CONDITIONS)), hint=hint)
     if assume is not None and not (isinstance(assume, str) and assume in CONDITIONS):
         raise UnknownNameError("condition", assume, CONDITIONS)
     if f is not None and assume != "P_f":
-        raise ParameterError("f", f, "left out: only assume='P_f' reads it")
+        raise ParameterError.because(
+            "f was given, but it is used only with assume='P_f'. Leave f out, or set assume."
+        )
     if f is not None and not callable(f):
         raise ParameterError("f", f, "a function f(better, worse, weights, n_items)")
 
@@ -202,7 +206,9 @@ class Metric:
                 raise NoStandardizationError(str(self), problem, missing.alternatives) from missing
             return standardizations[assume](labels, queries)
         if f is not None:
-            raise ParameterError("f", f, f"left out: {self} has a standardization for every distribution")
+            raise ParameterError.because(
+                f"f was given, but {self} has a standardization without it. Leave f out."
+            )
         return targets
 
     def standardize(self, labels: Any, queries: Queries) -> FloatArray:
@@ -235,10 +241,10 @@ class Metric:
     def order_loss(self, y: ArrayLike, sizes: IntArray) -> OrderLoss:
         """Loss of each order of the rows relative to the best order; rows of each query are adjacent."""
         del y, sizes
-        requirement = (
-            "one whose worst order can be found: ap, auc, dcg, eru, ndcg, p@k, wpd, or pd on two grades"
+        raise ParameterError.because(
+            f"metric {str(self)!r} has no listwise hinge loss. Use ap, auc, dcg, eru, ndcg, p@k, wpd, or pd "
+            "on two grades."
         )
-        raise ParameterError("metric", str(self), requirement)
 
     def unstandardized(self, labels: Any, theorem: str, instead: str) -> NoStandardizationError:
         """Build the error that names the theorem, the conditions with a standardization, and alternatives."""
@@ -332,5 +338,5 @@ def check_weights(weights: ArrayLike, n_queries: int) -> FloatArray:
     if len(values) != n_queries:
         raise LengthMismatchError("weights", len(values), n_queries, "the data, counted in queries,")
     if not values.any():
-        raise ParameterError("weights", "all 0", "positive for at least one query")
+        raise all_zero_error("weights", "query")
     return values

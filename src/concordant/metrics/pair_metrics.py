@@ -40,7 +40,9 @@ class Discordance(GradedMetric):
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            raise ParameterError("k", self.k, f"left out: {self.name} reads every pair of the list")
+            raise ParameterError.because(
+                f"{self.name} has no cutoff, got k={self.k}. It reads every pair of the list."
+            )
 
     def gain(self) -> tuple[int, float]:
         """Return the kind of gain whose order decides which pairs count, and its parameter."""
@@ -66,11 +68,13 @@ class Discordance(GradedMetric):
         """Return differences of the standardized labels, which are the weights of pairs."""
         labels = self.read_labels(y)
         if not isinstance(labels, Grades):
-            raise LabelError("orders lose by grades, not preferences", "pass one grade per row.")
+            raise LabelError("the loss of an order needs grades, not preferences", "pass one grade per row.")
         try:
             weights = self.standardize(labels, Queries.from_sizes(sizes))
         except NoStandardizationError as error:
-            problem = f"the order that loses most by {self} on three or more grades is a feedback arc set"
+            problem = (
+                f"the worst order for {self} on three or more grades is hard to find (a feedback arc set)"
+            )
             raise LabelError(problem, "use wpd, or at most two grades in each query.") from error
         return OrderLoss("pairs", weights, np.empty(0))
 

@@ -68,18 +68,24 @@ def metric(spec: str | Metric, *, convention: str | Convention | None = None) ->
         )
     match = FORM.fullmatch(spec.strip().lower()) if isinstance(spec, str) else None
     if match is None:
-        raise ParameterError("metric", spec, "written name(parameter=value)@k[convention], e.g. 'ndcg@10'")
+        raise ParameterError(
+            "metric", spec, "written as name(parameter=value)@k[convention], such as 'ndcg@10'"
+        )
     name, places = match["name"], match["k"]
     name, _, fixed = ALIASES.get(name, name).partition("@")
     if name not in METRICS:
         raise UnknownNameError("metric", name, [*METRICS, *ALIASES])
     parameters = _read_arguments(METRICS[name], match["arguments"] or "")
     if fixed and places is not None:
-        raise ParameterError("metric", spec, f"without a cutoff: {match['name']} is {name}@{fixed}")
+        raise ParameterError(
+            "metric", spec, f"written without a cutoff, as {match['name']} means {name}@{fixed}"
+        )
     if fixed or places is not None:
         parameters["k"] = _read_cutoff(name, spec, fixed or places)
     if convention is not None and match["convention"]:
-        raise ParameterError("convention", str(convention), f"left out, since {spec!r} names one")
+        raise ParameterError.because(
+            f"convention={str(convention)!r} was given, but {spec!r} has one already. Leave one out."
+        )
     style = convention if convention is not None else match["convention"] or "concordant"
     return METRICS[name](convention=read_convention(style), **parameters)
 
@@ -89,10 +95,10 @@ read_convention = convention  # `metric` has a parameter of that name
 
 def _read_cutoff(name: str, spec: object, text: str) -> int:
     if not issubclass(METRICS[name], GradedMetric):
-        raise ParameterError("metric", spec, f"without a cutoff: {name} reads the whole list")
+        raise ParameterError("metric", spec, f"written without a cutoff, as {name} reads the whole list")
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) < 16 and int(digits) >= 1):
-        raise ParameterError("k", text, "a whole number >= 1")
+        raise ParameterError("k", text, "an integer >= 1")
     return int(text)
 
 
@@ -107,7 +113,7 @@ def _read_arguments(metric_class: type[Metric], text: str) -> dict[str, Any]:
         if name not in defaults:
             raise UnknownNameError(f"parameter of {metric_class.name}", name, defaults)
         if name in parameters:
-            raise ParameterError(name, value, f"given once in {metric_class.name}({text})")
+            raise ParameterError.because(f"{name} is given twice in {metric_class.name}({text}).")
         parameters[name] = value if isinstance(defaults[name], str) else _read_number(name, value)
     return parameters
 

@@ -182,7 +182,7 @@ class LinearModel(Ranker):
         self.certificate_ = FittedCertificate(problem.claim, problem.sample, optimality, *bound)
         if problem.n_informative and solution.converged and not solution.w.any():
             near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
-            text = f"every weight is 0, which is {near}: lower alpha or tol, or change the loss"
+            text = f"All weights are 0, which is {near}. Lower alpha or tol, or choose another surrogate."
             warnings.warn(text, UserWarning, stacklevel=3)
         warn_of_shortfall("" if problem.n_informative else "labels that differ", shortfall(solution))
         return self
@@ -258,21 +258,21 @@ def warn_of_shortfall(lacking: str, inexact: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     if lacking:
-        warnings.warn(f"no query has {lacking}: nothing was learned", UserWarning, stacklevel=4)
+        warnings.warn(f"Nothing was learned, because no query has {lacking}.", UserWarning, stacklevel=4)
     if inexact:
         warnings.warn(inexact, ConvergenceWarning, stacklevel=4)
 
 
 def shortfall(solution: Solution) -> str:
     """Describe how a solver stopped short; empty if it converged."""
-    done = f"stopped by {solution.stopped_by} after {solution.n_iter} iterations"
-    text = f"{done}: the objective may be {solution.excess:.1e} above its optimum"
+    done = f"Training was stopped by {solution.stopped_by} after {solution.n_iter} iterations"
+    text = f"{done}, and the objective may be {solution.excess:.1e} above its optimum."
     if solution.stopped_by == "max_iter":
-        return f"{text}; raise max_iter or tol"
+        return f"{text} Raise max_iter or tol."
     if solution.stopped_by == "interrupt":
-        return f"{text}; these are the best weights so far"
+        return f"{text} The model keeps the best weights so far."
     stuck = solution.stopped_by == "precision" and not solution.excess <= FAR * abs(solution.value)
-    return f"{text}, yet no step lowers it; is alpha too small, or has the loss corners?" if stuck else ""
+    return f"{text} No step lowers it further. Raise alpha, or choose a smooth surrogate." if stuck else ""
 
 
 def mean_score(

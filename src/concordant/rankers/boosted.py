@@ -47,7 +47,7 @@ from concordant.rankers.boosters.tree_training_set import (
 )
 from concordant.rankers.fitted_certificate import Descent, FittedCertificate
 from concordant.rankers.folds import Evaluate, FitRows, bind_evaluation, read_eval_set
-from concordant.rankers.linear import SEEDED
+from concordant.rankers.linear import UNSEEDED
 from concordant.rankers.parts.boosted_parts import PartitionedTreeTrainingSet, grow_despite_losses, part_sizes
 from concordant.rankers.parts.linear_parts import refuse_joint
 from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source, validate_names
@@ -86,8 +86,9 @@ class TreeModel(Ranker):
             self.encoding_ = Encoding.from_features(X, categorical_numbers(self.categorical_features, X))
         if hasattr(X, "tocsr") and self.encoding_.categories:
             categorical_text = ", ".join(map(str, self.encoding_.categories))
-            expected = f"dense, as that of fit: features {categorical_text} are categories"
-            raise ParameterError("X", "sparse", expected)
+            raise ParameterError.because(
+                f"X must be dense, got a sparse matrix. Features {categorical_text} were categories in fit."
+            )
         if not self.encoding_.categories:
             checked = validate_data(self, plain_features(X), reset=reset, accept_sparse="csr", **ARRAY_RULES)
             refuse_non_finite(checked, "X", column_labels(self), missing=True)
@@ -119,11 +120,11 @@ class TreeModel(Ranker):
         inexact = _rise_text(descent, booster, training_set) * bool(rose)
         warn_of_shortfall("" if self.n_informative_ else "labels that differ", inexact)
         if self.n_informative_ and not self.feature_importances_.any():
-            text = "no split was found, and all scores are equal: lower min_samples_leaf, or give more rows"
+            text = "No split was found, so all scores are equal. Lower min_samples_leaf, or add rows."
             warnings.warn(text, UserWarning, stacklevel=3)
         if monitor.stopped_by == "interrupt":
-            done = f"interrupted after {len(monitor.history)} of {trees.n_estimators} rounds"
-            text = f"{done}: {self.n_estimators_} trees are kept"
+            done = f"Training was interrupted after {len(monitor.history)} of {trees.n_estimators} rounds"
+            text = f"{done}. The model keeps {self.n_estimators_} trees."
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return self
 
@@ -187,9 +188,9 @@ def _short_indices(X: Any) -> Any:
 def _rise_text(descent: Descent, booster: Booster, training_set: BaseTreeTrainingSet) -> str:
     curvatures = training_set.surrogate.curvatures if booster.needs_gradients else ()
     is_possible = "majorising" in curvatures and training_set.curvature != "majorising"
-    other = ", or take curvature='majorising'" * is_possible
-    text = f"the training loss rose, from {descent.first:.4g} to {descent.value:.4g}"
-    return f"{text}: lower learning_rate or raise l2{other}"
+    other = ", or use curvature='majorising'" * is_possible
+    text = f"The training loss rose from {descent.first:.4g} to {descent.value:.4g}"
+    return f"{text}. Lower learning_rate or raise l2{other}."
 
 
 GrownTrees = tuple[Trees, PartitionedTreeTrainingSet, BoostingMonitor, Any, tuple[float, float]]
@@ -448,7 +449,7 @@ class BoostedRanker(TreeModel):
         check_flag("warm_start", self.warm_start)
         check_seed("random_state", self.random_state)
         if check_folder(self.checkpoint) is not None and self.random_state is None:
-            raise ParameterError("random_state", None, SEEDED)
+            raise ParameterError.because(UNSEEDED)
         if not isinstance(self.booster, str) or self.booster not in BOOSTERS:
             raise UnknownNameError("booster", self.booster, BOOSTERS)
         booster, rest = BOOSTERS[self.booster], (self.curvature, self.lift, self.assume, self.f)
@@ -462,10 +463,10 @@ class BoostedRanker(TreeModel):
         if not (self.warm_start and hasattr(self, "booster_")):
             return None
         if self.trees_.library != self.booster:
-            expected = f"{self.trees_.library!r}, of which warm_start has trees"
+            expected = f"{self.trees_.library!r} to continue with warm_start"
             raise ParameterError("booster", self.booster, expected)
         if self.n_estimators < self.n_estimators_:
-            expected = f"at least {self.n_estimators_}, the trees that warm_start begins with"
+            expected = f"at least {self.n_estimators_}, the number of trees that warm_start continues from"
             raise ParameterError("n_estimators", self.n_estimators, expected)
         return self.booster_
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from concordant._base.segments import allow_forks
+from concordant._base.validate import list_words
 from concordant.exceptions import MissingExtraError, ParameterError, show_value
 from concordant.surrogates import Duchi, Pairwise, PositionHinge, Softmax, Squared, Surrogate
 from concordant.surrogates.pointwise import PENALTIES, Penalty
@@ -35,11 +36,11 @@ def torch_device(device: Any) -> torch.device:
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise ParameterError("device", device, "None, 'cpu', 'cuda', 'cuda:0' or a torch.device") from error
     if parsed_device.type not in ("cpu", "cuda"):
-        raise ParameterError("device", device, "'cpu' or 'cuda': not all others have float64, for sums")
+        raise ParameterError("device", device, "'cpu' or 'cuda'")
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if parsed_device.type == "cuda" and not 0 <= (parsed_device.index or 0) < n_devices:
-        devices_text = f"torch {torch.__version__} sees {n_devices} CUDA devices here"
-        raise ParameterError("device", str(device), f"'cpu' or None: {devices_text}")
+        hint = f"torch {torch.__version__} sees {n_devices} CUDA devices."
+        raise ParameterError("device", str(device), "'cpu', None or a CUDA device that exists", hint=hint)
     allow_forks("torch")
     return parsed_device
 
@@ -68,7 +69,7 @@ def refuse_hollow(tensor: Any) -> None:
     kind = str(tensor.layout).removeprefix("torch.")
     layout = "meta" if tensor.is_meta else "nested" if tensor.is_nested else kind
     if layout != "strided":
-        raise ParameterError("tensor", layout, "dense, and hold its numbers (sparse ones have .to_dense())")
+        raise ParameterError("tensor", layout, "dense", hint="Convert a sparse tensor by .to_dense().")
 
 
 def is_tensor(values: Any) -> bool:
@@ -91,8 +92,8 @@ def device_loss(surrogate: Surrogate) -> Callable[[Tensor, Tensor, Tensor, Lists
 def device_form(surrogate: Surrogate) -> Form:
     """Return `device_loss` in two steps: (labels, weights, lists), then scores."""
     if type(surrogate) not in FORMS:
-        names = ", ".join(sorted(kind.name for kind in FORMS))
-        raise ParameterError("surrogate", surrogate, f"one of {names} on a device; device=None takes all")
+        names = list_words(sorted(kind.name for kind in FORMS))
+        raise ParameterError("surrogate", surrogate, f"{names} on a device", hint="device=None takes all.")
     if isinstance(surrogate, Duchi):
         _penalty_name(surrogate)  # raises for a user's penalty
     return partial(FORMS[type(surrogate)], surrogate)
@@ -155,7 +156,7 @@ def _penalty_name(surrogate: Duchi) -> str:
     for name, builtin in PENALTIES.items():
         if penalty == builtin:
             return name
-    raise ParameterError("penalty", penalty, f"one of {', '.join(PENALTIES)} on a device")
+    raise ParameterError("penalty", penalty, f"{list_words(map(repr, PENALTIES))} on a device")
 
 
 PENALTY_FORMS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {

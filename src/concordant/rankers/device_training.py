@@ -235,8 +235,9 @@ def device_features(model: Any, X: ArrayLike) -> Any:
     That they are finite is checked later, on the device.
     """
     if hasattr(X, "tocsr"):
-        expected = "dense on a device (X.toarray(), if memory allows); device=None reads compressed rows"
-        raise ParameterError("X", f"a sparse {type(X).__name__}", expected)
+        raise ParameterError.because(
+            f"X must be dense on a device, got a sparse {type(X).__name__}. Use device=None, or X.toarray()."
+        )
     if not is_tensor(X):
         kinds = [np.float64, np.float32]
         with naming_features():
@@ -244,7 +245,7 @@ def device_features(model: Any, X: ArrayLike) -> Any:
             return validate_data(model, features, reset=True, dtype=kinds, order="C", ensure_all_finite=False)
     refuse_hollow(X)
     if X.is_complex():
-        raise ParameterError("X", f"a tensor of {X.dtype}", "one of real numbers")
+        raise ParameterError.because(f"X must be a tensor of real numbers, got {X.dtype}.")
     if X.ndim != 2 or not X.numel():
         raise ShapeError("X", tuple(X.shape), "rows and columns, at least one of each")
     validate_data(model, X, reset=True, skip_check_array=True)

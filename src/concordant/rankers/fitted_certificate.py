@@ -264,8 +264,10 @@ class FittedCertificate:
         if mass is not None:
             nonnegative_column(mass, "mass")  # raises even if the mass is not needed
         elif "mass" in transfer.needs and nonnegative_column(surrogate_regret, "surrogate_regret").ndim:
-            allowed = "one per number of surrogate_regret: the training queries' mean bounds no single query"
-            raise ParameterError("mass", mass, allowed)
+            raise ParameterError.because(
+                "mass is missing: pass one value per entry of surrogate_regret. The default, a mean over the "
+                "training queries, does not bound single queries."
+            )
         items = self.sample.n_items if n_items is None else n_items
         mass = self.sample.mass if mass is None else mass
         return transfer.bound(surrogate_regret, n_items=items, mass=mass)

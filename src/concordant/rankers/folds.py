@@ -76,8 +76,10 @@ def row_splits(cv: Any, rows: FitRows) -> list[tuple[IntArray, IntArray]]:
         pairs = cv.split(rows.X, rows.y, rows.qid) if hasattr(cv, "split") else cv
         splits = [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in pairs]
     except (TypeError, ValueError, IndexError) as error:
-        expected = "a number of folds, a splitter, or pairs of train and test rows"
-        raise ParameterError("cv", cv, f"{expected} ({error})") from error
+        expected = "a number of folds, a splitter or pairs of train and test rows"
+        raise ParameterError(
+            "cv", cv, expected, hint=f"Reading it failed: {str(error).rstrip('.')}."
+        ) from error
     if not splits:
         raise ParameterError("cv", cv, "at least one pair of train and test rows")
     return splits
@@ -96,11 +98,13 @@ def _make_folds(n_folds: int, rows: FitRows) -> Iterator[tuple[IntArray, IntArra
     n_rows, queries = rows.X.shape[0], rows.queries
     if queries.n_queries == 1:
         if isinstance(rows.y, Permutations):
-            raise ParameterError("cv", n_folds, "left out: the order of the only query cannot be cut")
+            raise ParameterError.because(
+                "cv needs at least two queries, got a single query with a permutation."
+            )
         queries = Queries.from_sizes(np.ones(n_rows, dtype=np.int64))
     if not 2 <= n_folds <= queries.n_queries:
-        allowed = f"2 to the number of queries, {queries.n_queries} here"
-        raise ParameterError("cv", n_folds, f"{allowed} (of rows, n_samples={n_rows}, if there is one query)")
+        hint = f"There are {queries.n_queries} queries (n_samples={n_rows})."
+        raise ParameterError("cv", n_folds, "an integer from 2 to the number of queries", hint=hint)
     return queries.folds(n_folds)
 
 
@@ -115,10 +119,12 @@ def read_eval_set(eval_set: Any, name: str = "eval_set") -> tuple[Any, Any, Any]
         X, y, qid = eval_set.X, eval_set.y, eval_set.qid
     else:
         if not isinstance(eval_set, (tuple, list)) or len(eval_set) not in (2, 3):
-            raise ParameterError(name, type(eval_set).__name__, "RankingData or (X, y, qid)")
+            raise ParameterError.because(
+                f"{name} must be RankingData or (X, y, qid), got {type(eval_set).__name__}."
+            )
         X, y, qid = (*eval_set, None)[:3]
         if hasattr(X, "qid") or (isinstance(X, (tuple, list)) and len(np.shape(X[:1])) > 2):
-            raise ParameterError(name, "a list of sets", "one set: RankingData or (X, y, qid)")
+            raise ParameterError.because(f"{name} must be a single RankingData or (X, y, qid), got several.")
     refuse_misaligned(**{f"X of {name}": X, f"y of {name}": y, f"qid of {name}": qid})
     return X, y, qid
 

@@ -130,27 +130,27 @@ class Guarantee:
     def caution(self) -> str:
         """Warning that names what is not guaranteed, and how to look it up."""
         by, metric = format_surrogate(self.surrogate), self.metric
-        more = "print(model.certificate_) tells more"
+        more = "See print(model.certificate_)"
         if self.items_weighted:
             return f"{self._weights_caution}. {PROPENSITIES} {more}."
         if self.catalogue_certificate is not None:
-            more = f"print(model.certificate_) and {self.question} tell more"
+            more = f"{more} and {self.question}"
         if self.condition == NOTHING:
-            return f"{self._no_guarantee_caution}; {more}"
+            return f"{self._no_guarantee_caution}. {more}."
         if isinstance(self.surrogate, PairSquared):
-            text = f"decoder={self.decoder!r} is optimal for {metric} only under {self.condition}"
-            return f"{text}, and decoder='auto' wherever it proves its order best; {more}"
+            text = f"decoder={self.decoder!r} is optimal for {metric} only if labels satisfy {self.condition}"
+            return f"{text}. decoder='auto' needs no condition wherever it proves its order best. {more}."
         under, weakest = " or ".join(self.holds_under), self.condition
         if {"low_noise", "P_f"} <= set(self.holds_under):
             under, weakest = f"{under} (low_noise implies P_f)", "P_f"
-        text = f"training for {metric} by {by} is consistent only under {under}"
-        return f"{text}; assume={weakest!r} says that you know; {more}"
+        text = f"Training with {by} is guaranteed to optimise {metric} only if the labels satisfy {under}"
+        return f"{text}. If yours do, pass assume={weakest!r}. {more}."
 
     @property
     def _no_guarantee_caution(self) -> str:
         reason = self.why if self.theorem is None else _uncapitalised(self.theorem.statement)
         by = format_surrogate(self.surrogate)
-        return f"nothing guarantees that training by {by} optimises {self.metric}: {reason.rstrip('.')}"
+        return f"Nothing guarantees that training with {by} optimises {self.metric}: {reason.rstrip('.')}"
 
     @property
     def _weights_caution(self) -> str:
@@ -163,7 +163,9 @@ class Guarantee:
             return self._no_guarantee_caution
         where = meaning_of(self.condition, metric)
         text = f"{by} optimises {metric} only {'' if where.startswith('on ') else 'where '}{where}"
-        return f"{text}. It weighs terms of the loss, not labels: inverse propensities correct nothing"
+        return (
+            f"{text}. Weights multiply terms of the loss, not labels, so inverse propensities correct nothing"
+        )
 
     @property
     def question(self) -> str:

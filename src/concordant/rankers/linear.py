@@ -19,7 +19,7 @@ from concordant.rankers.device_losses import device_form, on_host, torch_device,
 from concordant.rankers.fit_progress import show_pass, show_steps
 from concordant.rankers.parts.linear_parts import LinearPreparation, PartitionedProblem, partitioned_problem
 from concordant.rankers.parts.ranker_source import (
-    ON_CLUSTER,
+    SGD_ON_CLUSTER,
     PartsSource,
     as_parts_source,
     validate_names,
@@ -48,7 +48,9 @@ from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray
 
 Recipe = tuple[Metric, Surrogate]
-SEEDED = "a whole number with a checkpoint: what is drawn anew cannot go on as it was"
+UNSEEDED = (
+    "checkpoint needs a random_state, so that a fit can be resumed. Pass an integer, such as random_state=0."
+)
 
 
 class LinearRanker(LinearModel):
@@ -241,12 +243,12 @@ class LinearRanker(LinearModel):
         if self.max_iter is not None:
             check_whole("max_iter", self.max_iter, 1, DOUBLE_MAX, also="None")
         if self.callback is not None and not callable(self.callback):
-            raise ParameterError("callback", self.callback, "a function of a Step, or None")
+            raise ParameterError("callback", self.callback, "a function that takes a Step, or None")
         check_flag("fit_scale", self.fit_scale)
         check_flag("warm_start", self.warm_start)
         check_seed("random_state", self.random_state)
         if check_folder(self.checkpoint) is not None and self.random_state is None and self.solver == "sgd":
-            raise ParameterError("random_state", None, SEEDED)
+            raise ParameterError.because(UNSEEDED)
         check_assumption(self.assume, self.f)
         metric = read_metric(self.metric)
         surrogate = self._choose_surrogate(metric)
@@ -261,8 +263,8 @@ class LinearRanker(LinearModel):
         torch_device(self.device)
         device_form(surrogate)
         if self.solver != "lbfgs":
-            expected = "'lbfgs' on a device; the others read curvature, single queries or digits that only"
-            raise ParameterError("solver", self.solver, f"{expected} the compiled kernels (device=None) give")
+            hint = "Use solver='lbfgs', or device=None for the other solvers."
+            raise ParameterError("solver", self.solver, "'lbfgs' on a device", hint=hint)
 
     def _choose_surrogate(self, metric: Metric) -> Surrogate:
         return choose_surrogate(self.surrogate, metric)
@@ -303,10 +305,10 @@ class LinearRanker(LinearModel):
 
     def _partitioned_problem(self, recipe: Recipe, source: PartsSource) -> PartitionedProblem:
         if self.device is not None:
-            expected = "None for scans and collections: their parts are worked on by compiled kernels"
-            raise ParameterError("device", self.device, expected)
+            hint = "Data in parts is trained on the CPU."
+            raise ParameterError("device", self.device, "None for scans and Dask collections", hint=hint)
         if self.solver == "sgd" and source.client is not None:
-            raise ParameterError("solver", "sgd", ON_CLUSTER)
+            raise ParameterError.because(SGD_ON_CLUSTER)
         validate_names(self, source)
         preparation = LinearPreparation(*recipe, self.assume, self.f, self.checkpoint is not None)
         show_reading = partial(show_pass, "reading", self.verbose)

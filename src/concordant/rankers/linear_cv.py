@@ -279,7 +279,7 @@ class LinearRankerCV(LinearModel):
                 self.scores_[:, fold] = np.nan if fold else self.scores_[:, fold]
                 if np.isnan(self.scores_).all():
                     raise
-                text = "interrupted: the penalty is the best of those tried so far"
+                text = "The search was interrupted. alpha_ is the best penalty tried so far."
                 warnings.warn(text, UserWarning, stacklevel=3)
         return solutions
 
@@ -310,7 +310,7 @@ def _best_row(scores: FloatArray) -> tuple[int, float]:
     """Return the first row whose mean, without NaN, is highest; and that mean."""
     scored = ~np.isnan(scores)
     if not scored.any():
-        text = "the metric is undefined on all held-out queries: the largest penalty is kept"
+        text = "The metric is undefined on all held-out queries, so the largest penalty was chosen."
         warnings.warn(text, UserWarning, stacklevel=3)
         return 0, float("nan")
     sums = np.where(scored, scores, 0.0).sum(axis=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from concordant._base.validate import as_double
 from concordant.exceptions import ParameterError
-from concordant.metrics.comparison import ComparisonMetric
+from concordant.metrics.comparison import ComparisonMetric, ranking_metric_error
 from concordant.metrics.metric import Metric
 from concordant.rankers.linear import LinearRanker, Recipe
 from concordant.surrogates import ListwiseHinge, PositionHinge, Surrogate
@@ -136,22 +136,21 @@ class MaxMarginRanker(LinearRanker):
     def checked_parameters(self) -> Recipe:
         """Check the parameters before any work; return the metric and the loss."""
         if not 0.0 < as_double(self.alpha) < math.inf:
-            expected = "a finite number > 0: without a penalty there is no duality gap"
-            raise ParameterError("alpha", self.alpha, expected)
+            raise ParameterError("alpha", self.alpha, "a finite number > 0")
         return super().checked_parameters()
 
     def _choose_surrogate(self, metric: Metric) -> Surrogate:
         if isinstance(metric, ComparisonMetric):
-            raise ParameterError("metric", str(metric), "one of rankings")
+            raise ranking_metric_error(metric)
         losses = {
             "listwise": ListwiseHinge(metric, self.mode, self.temperature),
             "pairwise": PositionHinge(self.reduction),
         }
         if isinstance(self.loss, Surrogate):
             if self.loss.reads != "grades":
-                expected = "a Surrogate of grades; LinearRanker(surrogate=...) trains the others"
-                raise ParameterError("loss", self.loss, expected)
+                hint = "Use LinearRanker(surrogate=...) for other surrogates."
+                raise ParameterError("loss", self.loss, "a surrogate that reads grades", hint=hint)
             return self.loss
         if not isinstance(self.loss, str) or self.loss not in losses:
-            raise ParameterError("loss", self.loss, "'listwise', 'pairwise' or a Surrogate of grades")
+            raise ParameterError("loss", self.loss, "'listwise', 'pairwise' or a surrogate that reads grades")
         return losses[self.loss]

@@ -80,11 +80,11 @@ class NetworkModel(Ranker):
 
 NO_BOUND = "no bound is known for what networks express"
 SHORT = {  # how a training fell short, by what ended it
-    "interrupt": "interrupted after {} epochs; these are the best weights so far",
-    "divergence": "after {} epochs the loss or a weight was no finite number: lower learning_rate; these are "
-    "the best weights so far",
-    "no score": "in {} epochs no score on the validation queries was a finite number: these are the weights "
-    "before the first",
+    "interrupt": "Training was interrupted after {} epochs. The model keeps the best weights so far.",
+    "divergence": "Training stopped after {} epochs, because the loss or a weight was not finite. The model "
+    "keeps the best weights so far. Lower learning_rate.",
+    "no score": "In {} epochs no validation score was finite. The model keeps the weights from before the "
+    "first epoch.",
     **dict.fromkeys(("limit", "early_stopping", "callback"), ""),
 }
 

@@ -107,9 +107,10 @@ def check_exchange(function: PairFunction, left: FloatArray, right: FloatArray, 
     wrong = apart > SAME * np.abs(forth).max(axis=0)
     if wrong.any():
         pair, feature = np.argwhere(wrong)[0]
-        mismatch = f"{forth[pair, feature]:g} and, the items exchanged, {back[pair, feature]:g}"
+        mismatch = f"{forth[pair, feature]:g} for (a, b) and {back[pair, feature]:g} for (b, a)"
         rule = "symmetric, phi(a, b) = phi(b, a)" if symmetric else "antisymmetric, phi(a, b) = -phi(b, a)"
-        raise ParameterError("features", function, f"{rule}: feature {feature} of a pair is {mismatch}")
+        hint = f"Feature {feature} of a pair is {mismatch}."
+        raise ParameterError("features", function, rule, hint=hint)
     return int(forth.shape[1])
 
 
@@ -134,12 +135,12 @@ def check_groups(features: Any, metric: str) -> Groups:
         return function
     names = (features,) if isinstance(features, str) else features
     if not isinstance(names, (tuple, list)) or not names:
-        raise ParameterError("features", features, "'auto', a tuple of names, or a function of two items")
+        raise ParameterError("features", features, "'auto', a tuple of names or a function of two items")
     table = TABLES[metric == "ap"]
     for name in names:
         if not isinstance(name, str) or name not in ("auto", *table):
             raise UnknownNameError(f"group of pair features of {metric}", name, ["auto", *table])
     groups = tuple(group for name in names for group in (AUTO[metric] if name == "auto" else (name,)))
     if len(set(groups)) < len(groups):
-        raise ParameterError("features", features, "a tuple in which no name stands twice")
+        raise ParameterError("features", features, "a tuple of different names")
     return groups

@@ -352,7 +352,12 @@ class PairRanker(PairModel):
         check_folder(self.checkpoint)
         metric = read_metric(self.metric)
         if metric.name not in OF_PAIRS or getattr(metric, "k", None) is not None:
-            raise ParameterError("metric", str(metric), "ap or pd, uncut; LinearRanker trains for the others")
+            raise ParameterError(
+                "metric",
+                str(metric),
+                "'ap' or 'pd' without a cutoff",
+                hint="LinearRanker trains for the other metrics.",
+            )
         check_decoder(metric, self.decoder)
         return metric, check_groups(self.features, metric.name)
 
@@ -399,5 +404,5 @@ def _inexact_text(solution: Solution) -> str:
     """Describe that rounding kept the least squares from their minimum; empty if it did not."""
     if solution.converged or solution.excess <= FAR * solution.value:
         return ""
-    text = f"the squared loss may be {solution.excess:.1e} or more above its least, because of rounding"
-    return f"{text}; raise alpha, or leave out features that nearly follow from others"
+    text = f"Because of rounding, the squared loss may be {solution.excess:.1e} or more above its minimum"
+    return f"{text}. Raise alpha, or drop features that are nearly linear combinations of others."

@@ -85,8 +85,10 @@ class PairScorer:
         widths = (group.width(X.shape[1]) for group in self.groups.values())
         self.width = self.function_width(self.function) if self.function else sum(widths)
         if (most := max(self.width, self.item_width * symmetric)) > MOST_FEATURES:
-            allowed = f"such that a pair, or an item, has at most {MOST_FEATURES} features, not {most}"
-            raise ParameterError("features", groups, f"{allowed}: leave out a group, or columns of X")
+            raise ParameterError.because(
+                f"features gives {most} features per pair or item, but at most {MOST_FEATURES} are possible. "
+                "Leave out a group, or columns of X."
+            )
 
     @property
     def n_blocks(self) -> int:

@@ -14,7 +14,7 @@ from concordant._base.validate import check_lengths, check_number
 from concordant.data.labels import Grades, Permutations
 from concordant.data.queries import Queries
 from concordant.exceptions import LabelError, ParameterError
-from concordant.metrics.comparison import ComparisonMetric
+from concordant.metrics.comparison import ComparisonMetric, ranking_metric_error
 from concordant.metrics.convention import FUNCTIONS, Convention
 from concordant.metrics.metric import Family, Metric
 from concordant.metrics.parse import metric as read_metric
@@ -71,7 +71,7 @@ def listwise_hinge(metric: str | Metric, mode: str = "max", temperature: float =
 def choose_surrogate(name: str | Surrogate, metric: Metric) -> Surrogate:
     """Return the surrogate; for "auto", the one that measured best for the metric."""
     if isinstance(metric, ComparisonMetric):
-        raise ParameterError("metric", str(metric), "one of rankings; give outcomes as Preferences, with pd")
+        raise ranking_metric_error(metric)
     if isinstance(name, str) and name == "auto":
         return AUTO.get(metric.name, OTHERWISE)
     return surrogate(name)
@@ -95,7 +95,7 @@ def choose_for_trees(name: str | Surrogate, lift: float | str, metric: Metric) -
 def _check_lift(lift: Any, loss: Surrogate) -> float:
     height = check_number("lift", lift, least=0.0, most=HIGHEST, also="'auto'")
     if height and loss.reads != "targets":
-        raise ParameterError("lift", lift, f"0 for {loss.name}, which reads {loss.reads}, not targets")
+        raise ParameterError("lift", lift, f"0 for {loss.name}, which reads {loss.reads} instead of targets")
     return height
 
 
@@ -132,7 +132,9 @@ def training_labels(
     labels = metric.read_labels(y) if read_as is None else read_as(y, loss)
     check_lengths("X", queries.n_rows, y=labels)
     if f is not None and read_as is not None:
-        raise ParameterError("f", f, f"left out: {loss.name} reads the labels, not their standardization")
+        raise ParameterError.because(
+            f"f was given, but {loss.name} reads the labels without standardization. Leave f out."
+        )
     guarantee = look_up_guarantee(metric, loss, "sort", label_space(metric, loss, labels, queries), assume)
     if loss.reads == "grades":
         order = isinstance(labels, Permutations)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concordant._base.segments import segment_reduce, segment_sum
-from concordant._base.validate import check_lengths, check_nonnegative
+from concordant._base.validate import all_zero_error, check_lengths, check_nonnegative
 from concordant.data.check import to_query_weights, weight_kind
 from concordant.data.queries import Queries
 from concordant.exceptions import NonFiniteError, ParameterError, UnknownNameError
@@ -76,10 +76,11 @@ def solver_for(name: str, surrogate: Surrogate, alpha: float) -> Callable[..., S
     if not isinstance(name, str) or name not in SOLVERS:
         raise UnknownNameError("solver", name, SOLVERS)
     if name == "newton" and not surrogate.smooth:
-        fitting = f"'bundle', 'lbfgs' or 'sgd' for {surrogate}: it has corners, and newton reads curvature"
-        raise ParameterError("solver", name, fitting)
+        raise ParameterError(
+            "solver", name, f"'bundle', 'lbfgs' or 'sgd' for {surrogate}, which is not smooth"
+        )
     if name == "bundle" and alpha == 0:
-        raise ParameterError("alpha", alpha, "> 0 for 'bundle': without a penalty there is no duality gap")
+        raise ParameterError("alpha", alpha, "> 0 for solver='bundle'")
     return SOLVERS[name]
 
 
@@ -91,7 +92,7 @@ def query_weights(query_weight: ArrayLike, queries: Queries) -> FloatArray:
     check_lengths("X", queries.n_rows, query_weight=row_weights)
     lowest = to_query_weights(row_weights, queries)
     if not lowest.any():
-        raise ParameterError("query_weight", "all zero", "positive for at least one query")
+        raise all_zero_error("query_weight", "query")
     return lowest
 
 
@@ -122,7 +123,7 @@ def label_weights(sample_weight: ArrayLike, queries: Queries) -> FloatArray:
     weights = check_nonnegative(sample_weight, "sample_weight", "row")
     check_lengths("X", queries.n_rows, sample_weight=weights)
     if not weights.any():
-        raise ParameterError("sample_weight", "all zero", "positive for at least one row")
+        raise all_zero_error("sample_weight", "row")
     return queries.gather(weights)
 
 

@@ -24,7 +24,7 @@ from concordant.scale.parts import Job
 # The client of a Dask cluster, and waiting for its workers' results.
 
 LOOK, PATIENCE = 5.0, 60.0  # seconds between looks at the workers, and without workers before we give up
-CHECKPOINT = "with checkpoint=FOLDER the same fit goes on where it was, on any cluster."
+CHECKPOINT = "with checkpoint=FOLDER, the same fit resumes where it stopped, on any cluster."
 
 
 def is_collection(value: Any) -> bool:
@@ -60,10 +60,10 @@ def check_client(client: Any) -> Any:
         try:
             client = distributed.default_client()
         except ValueError as error:
-            hint = "make one first: client = distributed.Client(...), and pass it: fit(..., client=client)."
-            raise ClusterError("Dask collections need a client, and there is none", hint) from error
+            hint = "create one by client = distributed.Client(...), and pass it by fit(..., client=client)."
+            raise ClusterError("Dask collections need a client, but there is none", hint) from error
     if not isinstance(client, distributed.Client) or client.asynchronous:
-        raise ParameterError("client", client, "a distributed.Client, not an asynchronous one")
+        raise ParameterError("client", client, "a synchronous distributed.Client")
     if client.status != "running":
         raise ClusterError(f"the client is {client.status}", "make a new one: distributed.Client(address).")
     _refuse_strange(client)
@@ -172,7 +172,9 @@ def wait_for_futures(
                 continue
             without_workers += time.monotonic() - started
             if without_workers >= PATIENCE:
-                raise ClusterError(f"no worker is left, for {without_workers:.0f} s", CHECKPOINT) from None
+                raise ClusterError(
+                    f"the cluster has had no worker for {without_workers:.0f} s", CHECKPOINT
+                ) from None
         else:
             return
 

@@ -224,7 +224,7 @@ def bundle(
     and Nesterov (1995) for the distance.
     """
     if not objective.alpha > 0.0:
-        raise ParameterError("alpha", objective.alpha, "> 0: without a penalty there is no duality gap")
+        raise ParameterError("alpha", objective.alpha, "> 0")
     trace = SolverTrace(objective, w, tol, callback, journal)
     return trace.run(lambda: _bundle_steps(objective, w.copy(), trace, max_iter))
 

@@ -24,7 +24,7 @@ from concordant.types import FloatArray
 
 JOURNAL, SNAPSHOT = "checkpoint.journal", "checkpoint.npz"
 MAGIC, ABOUT = b"concordant checkpoint 1 ", "about"
-ANEW = "delete it, or name another folder, to begin anew."
+ANEW = "delete it, or name another folder, to start over."
 AT_ONCE = "a finished fit is continued in a new folder: " + ANEW
 
 
@@ -73,7 +73,7 @@ class Checkpoint:
         """Raise if a file belongs to another fit."""
         then = facts.get("parameters")
         if not isinstance(then, dict) or not {"version", "data", "start"} <= facts.keys():
-            raise ModelFileError(path, "it does not say what it is of", ANEW)
+            raise ModelFileError(path, "it does not identify its fit", ANEW)
         if facts["version"] != version():
             mismatch = f"it was written by concordant {facts['version']}, and this is {version()}"
             raise ModelFileError(path, mismatch, f"finish the fit with that version; or {ANEW}")
@@ -84,7 +84,7 @@ class Checkpoint:
         if facts["data"] != self.data:
             raise ModelFileError(path, "it was written for other data", ANEW)
         if facts["start"] != self.start:
-            mismatch = "it is of a training that began with other weights than this warm start"
+            mismatch = "it belongs to a training that started from other weights than this warm start"
             raise ModelFileError(path, mismatch, AT_ONCE)
 
 
@@ -155,7 +155,7 @@ class Snapshot:
         try:
             facts: dict[str, Any] = json.loads(arrays.pop(ABOUT).tobytes())
         except (KeyError, ValueError) as error:
-            raise ModelFileError(self.path, "it does not say what it is of", ANEW) from error
+            raise ModelFileError(self.path, "it does not identify its fit", ANEW) from error
         self.checkpoint.check(self.path, facts if isinstance(facts, dict) else {})
         return facts, arrays
 
@@ -164,7 +164,7 @@ class Snapshot:
         with named_errors(self.path, "read"):
             head, _, contents = self.path.read_bytes().partition(b"\n")
         if not head.startswith(MAGIC):
-            raise ModelFileError(self.path, "this is no checkpoint that this version reads", ANEW)
+            raise ModelFileError(self.path, "this version cannot read it as a checkpoint", ANEW)
         if head != MAGIC + hashlib.sha256(contents).hexdigest().encode():
             raise ModelFileError(self.path, "its checksum is wrong: it is damaged or incomplete", ANEW)
         try:
@@ -191,10 +191,10 @@ def check_folder(folder: Any) -> Path | None:
         return None
     try:
         if not isinstance(folder, (str, Path)) or not str(folder) or b"\0" in os.fsencode(folder):
-            raise ParameterError("checkpoint", folder, "a folder, or None")
+            raise ParameterError("checkpoint", folder, "a folder or None")
         return Path(folder).expanduser()
     except (RuntimeError, UnicodeError) as error:  # ~nobody; a name that the file system cannot hold
-        raise ParameterError("checkpoint", folder, f"a folder, or None ({error})") from error
+        raise ParameterError("checkpoint", folder, f"a folder or None ({error})") from error
 
 
 def parameter_text(value: Any) -> str:
@@ -252,7 +252,7 @@ Numbers = Sequence[Any]
 JOURNAL_MAGIC = b"concordant journal 1\n"
 LENGTH, CHECKSUM = struct.Struct("<Q"), 16
 HEAD = LENGTH.size + CHECKSUM
-STRANGE = "its steps are not those of this fit: other versions of libraries, or another machine, wrote it"
+STRANGE = "its steps differ from those of this fit: other library versions or another machine wrote it"
 
 
 class Journal:
@@ -294,7 +294,7 @@ class Journal:
             stream.seek(0)
             magic = stream.read(len(JOURNAL_MAGIC))
         if not JOURNAL_MAGIC.startswith(magic):
-            raise ModelFileError(self.path, "this is no journal that this version reads", ANEW)
+            raise ModelFileError(self.path, "this version cannot read it as a journal", ANEW)
         facts = {**self.checkpoint.facts, "part": self.part}
         record = self.read() if magic == JOURNAL_MAGIC else None
         if record is None:
@@ -307,7 +307,7 @@ class Journal:
             return
         self.checkpoint.check(self.path, record[0])
         if record[0].get("part") != self.part:
-            raise ModelFileError(self.path, "it is of another part of the fit", ANEW)
+            raise ModelFileError(self.path, "it belongs to another part of the fit", ANEW)
 
     def read(self) -> tuple[dict[str, Any], bytes] | None:
         """Return the next record, facts and numbers; None if there is no complete one: it is then cut off."""

@@ -90,7 +90,7 @@ def newton(
     Otherwise as `lbfgs`.
     """
     if not hasattr(objective, "hessian_product"):
-        raise ParameterError("objective", objective, "one with a hessian_product, which newton needs")
+        raise ParameterError("objective", objective, "an object with hessian_product for newton")
     trace = SolverTrace(objective, w, tol, callback, journal)
     return trace.run(lambda: _newton_steps(objective, w.copy(), trace, max_iter))
 

@@ -71,7 +71,7 @@ def _read_integers(values: Any, low: int, high: int, name: str) -> IntArray:
     """Read integers between low and high (inclusive) from a list or a line of text."""
     integers = np.array([*map(int, _read_tokens(values, name))] if isinstance(values, str) else values)
     is_whole = integers.ndim == 1 and (integers.dtype.kind == "i" or not integers.size)
-    _require(is_whole, f"{name} has no whole numbers")
+    _require(is_whole, f"{name} has no integers")
     _require(((integers >= low) & (integers <= high)).all(), f"{name} is out of range")
     return integers.astype(np.int64)
 

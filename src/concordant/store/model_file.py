@@ -125,7 +125,7 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[dict[str, bytes]]:
         raise ModelFileError(path, str(error), error.hint) from error
     except Exception as error:  # zipfile, zlib, json, numpy and tree libraries raise errors of many kinds
         if not contents.startswith(b"PK"):
-            raise ModelFileError(path, "this is no model file", WRITTEN_BY) from error
+            raise ModelFileError(path, "this is not a model file", WRITTEN_BY) from error
         hint = "it is damaged or incomplete: copy or write it again."
         raise ModelFileError(path, f"the model cannot be read ({_first_line(error)})", hint) from error
 
@@ -230,7 +230,7 @@ def _read_json(contents: bytes) -> Any:
     """Read JSON strictly, so that all readers agree: no NaN, no name twice in an object."""
 
     def refuse_constant(word: str) -> Any:
-        raise UnreadableError(f"its manifest has {word}, which is no JSON")
+        raise UnreadableError(f"its manifest has {word}, which is not JSON")
 
     brackets = STRING.sub(b"", contents).translate(bytes.maketrans(b"[{]}", b"\1\1\xff\xff"), NO_BRACKETS)
     depth = np.cumsum(np.frombuffer(brackets, dtype=np.int8), dtype=np.int64).max(initial=0)
@@ -295,7 +295,7 @@ def _check_saveable(model: Any, path: object) -> None:
         hint = "save its best_estimator_."
     else:
         hint = f"those it can are {', '.join(MODELS)}."
-    raise ModelFileError(path, f"no file can hold a {name}", hint)
+    raise ModelFileError(path, f"a {name} cannot be saved", hint)
 
 
 DESCRIBED = ("class", "library", "schema", "versions", "feature_names", "metric", "convention", "certificate")
@@ -432,7 +432,7 @@ def _read_model(files: Mapping[str, bytes], expected_digest: str | None = None) 
     manifest = _read_manifest(files)
     if expected_digest is not None and expected_digest != (actual_digest := _content_digest(manifest)):
         problem = f"its digest is {actual_digest}, not {expected_digest}"
-        raise UnreadableError(problem, "it holds another model than was asked for.")
+        raise UnreadableError(problem, "the file holds another model than the one requested.")
     stored_model, reader = MODELS[manifest["class"]], Reader(files)
     parameters = {
         key: reader.read_checked(value, stored_model.parameters.get(key, SCALAR), f"the parameter {key}")

@@ -47,7 +47,7 @@ LARGEST = 2**63  # whole numbers below fit in the integers of compiled code
 
 FLAG = Kind("true or false", lambda value: type(value) is bool)
 TEXT = Kind("text", lambda value: type(value) is str)
-WHOLE = Kind("a whole number >= 0", lambda value: type(value) is int and 0 <= value < LARGEST)
+WHOLE = Kind("an integer >= 0", lambda value: type(value) is int and 0 <= value < LARGEST)
 REAL = Kind("a number", lambda value: type(value) is float or (type(value) is int and abs(value) < LARGEST))
 FINITE = Kind("a finite number", lambda value: REAL.fits(value) and math.isfinite(value))
 BYTES = Kind("bytes", lambda value: type(value) is bytes)
@@ -83,7 +83,7 @@ NUMBERED = Kind(
 
 def up_to(highest: int) -> Kind:
     """Return the kind of whole numbers from 0 to `highest`."""
-    return Kind(f"a whole number <= {highest:,}", lambda value: WHOLE.fits(value) and value <= highest)
+    return Kind(f"an integer <= {highest:,}", lambda value: WHOLE.fits(value) and value <= highest)
 
 
 def array(dtype: type, ndim: int, *, finite: bool = True) -> Kind:

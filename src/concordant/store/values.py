@@ -91,18 +91,18 @@ class Packer:
 
     def _refusal(self, value: Any, where: str) -> ModelFileError:
         if isinstance(value, Metric):
-            problem = f"{where} is {value}, whose text does not tell all of it: no file can hold it"
+            problem = f"{where} is {value}, whose text does not define it completely, so it cannot be saved"
             return ModelFileError(self.path, problem, FUNCTION)
         if callable(value):
-            return ModelFileError(self.path, f"{where} is a function, which no file can hold", FUNCTION)
-        problem = f"{where} is a {type(value).__name__}, which no file can hold"
+            return ModelFileError(self.path, f"{where} is a function, which cannot be saved", FUNCTION)
+        problem = f"{where} is a {type(value).__name__}, which cannot be saved"
         return ModelFileError(self.path, problem, OTHER)
 
     def _store_array(self, array: NDArray[Any], where: str) -> str:
         """Add the array to the files, unless it is there already; return the name of its file."""
         if id(array) not in self.names:
             if array.dtype.kind not in STORED_DTYPES:
-                raise ModelFileError(self.path, f"{where} has the type {array.dtype}, which no file can hold")
+                raise ModelFileError(self.path, f"{where} has the type {array.dtype}, which cannot be saved")
             stream, name = io.BytesIO(), self._free_name(where, ".npy")
             np.save(stream, array, allow_pickle=False)
             self.files[name], self.names[id(array)] = stream.getvalue(), (name, array)
@@ -142,7 +142,7 @@ class Reader:
         keys = tuple(sorted(value))
         method, kinds = FORMS.get(keys, ("", ()))
         if not method or any(type(value[key]) is not kind for key, kind in zip(keys, kinds, strict=True)):
-            raise UnreadableError(f"{where} is nothing that a model consists of")
+            raise UnreadableError(f"{where} is not a known part of a model")
         return getattr(self, method)(where, *(value[key] for key in keys))
 
     def _read_number(self, where: str, text: str) -> float:
@@ -214,7 +214,7 @@ def _check_size(name: str, contents: bytes) -> None:
     shape, _, dtype = read(stream)
     # Any number of entries of 0 bytes fits in a file.
     if dtype.kind not in STORED_DTYPES or not dtype.itemsize:
-        raise UnreadableError(f"{name} has the type {dtype}, which no file can hold")
+        raise UnreadableError(f"{name} has the type {dtype}, which cannot be saved")
     size = len(contents) - stream.tell()
     require(math.prod(shape) * dtype.itemsize == size, f"{name} is of another size than it says")
     longest = max(shape, default=0)  # beside an axis of 0

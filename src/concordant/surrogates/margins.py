@@ -127,7 +127,7 @@ def huber_hinge(h: float = 0.5) -> Margin:
     ([2.0, 0.125, 0.0], True)
     """
     if not 1e-100 < as_double(h) < 1e100:
-        raise ParameterError("h", h, "a finite number > 0, from 1e-100 to 1e100")
+        raise ParameterError("h", h, "a number from 1e-100 to 1e100")
     width = float(h)
     return Margin(
         name="huber_hinge" if width == 0.5 else f"huber_hinge({width!r})",

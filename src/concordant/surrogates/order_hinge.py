@@ -144,7 +144,9 @@ class ListwiseHinge(Surrogate):
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, ("max", "softmax", "sum", "sum_interleavings"))
         if not hasattr(self.metric, "order_loss"):
-            raise ParameterError("metric", self.metric, "a Metric; concordant.listwise_hinge takes names")
+            raise ParameterError(
+                "metric", self.metric, "a Metric", hint="concordant.listwise_hinge takes names."
+            )
         check_number("temperature", self.temperature, above=0.0)
 
     @property
@@ -181,17 +183,17 @@ class ListwiseHinge(Surrogate):
         """Raise if a list has too many orders to enumerate."""
         sizes = np.diff(offsets)
         if self.mode in ("softmax", "sum") and (longest := int(sizes.max(initial=0))) > MOST_ITEMS:
-            problem = f"mode={self.mode!r} adds up all orders of a list, and one has {longest} items"
-            raise LabelError(problem, f"lists of at most {MOST_ITEMS} items, or mode='max'.")
+            problem = f"mode={self.mode!r} sums over all orders of a list, but a list has {longest} items"
+            raise LabelError(problem, f"use lists of at most {MOST_ITEMS} items, or mode='max'.")
         if self.mode == "sum_interleavings":
             if codes.max(initial=0) > 1:
-                problem = f"mode={self.mode!r} mixes two labels, and a list has more"
+                problem = f"mode={self.mode!r} needs at most two labels per list, but a list has more"
                 raise LabelError(problem, "use mode='max'.")
             n_upper = segment_sum(codes.astype(np.float64), offsets)
             lists = zip(sizes.tolist(), n_upper.tolist(), strict=True)
             if any(_log_choices(n, k) > LOG_MOST_ORDERS for n, k in lists):
                 problem = f"mode={self.mode!r}: a list has more than {MOST_ORDERS} interleavings"
-                raise LabelError(problem, f"at most {MOST_ORDERS} are added up; use mode='max'.")
+                raise LabelError(problem, "use shorter lists, or mode='max'.")
 
 
 def _log_choices(n: float, k: float) -> float:

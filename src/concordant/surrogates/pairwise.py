@@ -94,7 +94,7 @@ class PairLoss(Loss):
         """Return the margin's greatest curvature times the weights of a row's pairs, whatever the scores."""
         del scores, grad
         if not np.isfinite(self.shape.smoothness):
-            raise ParameterError("curvature", kind, f"one of a margin that has it: {self.shape} has none")
+            raise ParameterError.because(f"The margin {self.shape} has no curvature, got curvature={kind!r}.")
         check_choice("curvature", kind, MAJORISING)
         return self.shape.smoothness * self.pair_weights
 

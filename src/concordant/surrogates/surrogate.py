@@ -117,9 +117,7 @@ class Loss(ABC):
             The gradient at these scores, if known: it may save work.
         """
         del scores, grad
-        raise ParameterError(
-            "curvature", kind, f"one of a surrogate that has it: {type(self).__name__} has none"
-        )
+        raise ParameterError.because(f"{type(self).__name__} has no curvature, got curvature={kind!r}.")
 
     def per_row(self, values: ArrayLike, name: str) -> FloatArray:
         """Check one number per row: compiled kernels would read and write beyond a shorter array."""
@@ -273,7 +271,7 @@ def _check_offsets(offsets: ArrayLike) -> IntArray:
     edges = np.asarray(offsets)
     whole = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "iu"
     if not (whole and edges[0] == 0 and (edges[1:] >= edges[:-1]).all()):
-        raise ParameterError("offsets", offsets, "whole numbers from 0 on that never fall")
+        raise ParameterError("offsets", offsets, "non-decreasing integers that start at 0")
     return edges.astype(np.int64, copy=False)
 
 

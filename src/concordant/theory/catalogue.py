@@ -241,4 +241,4 @@ def theorem_of(combination: Combination) -> Theorem:
     for theorem in CATALOGUE:
         if theorem.covers(combination):
             return theorem
-    raise ParameterError("combination", str(combination), "one of the catalogue")  # a test sees to it
+    raise ParameterError("combination", str(combination), "in the catalogue")  # a test sees to it

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from concordant._base.segments import one_blas_thread
-from concordant._base.validate import check_counts, check_whole
+from concordant._base.validate import check_counts, check_whole, list_words
 from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.metrics.comparison import ranking_metric_error
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.theory.catalogue import theorem_of
@@ -95,9 +96,9 @@ def certify(
     candidate = combination(metric, surrogate, decoder, labels)
     check_counts(n_items=n_items, highest=highest)
     if not 2 <= n_items <= MOST_ITEMS:
-        raise ParameterError("n_items", n_items, f"2 to {MOST_ITEMS}: all labels and orders are looked at")
+        raise ParameterError("n_items", n_items, f"an integer from 2 to {MOST_ITEMS}")
     if candidate.space == "grades" and highest < 2:
-        raise ParameterError("highest", highest, "2 or more: grades 0 and 1 are labels='binary'")
+        raise ParameterError("highest", highest, "at least 2", hint="For grades 0 and 1 use labels='binary'.")
     check_whole("budget", budget, 0)
     check_whole("seed", seed, 0, math.inf)
     if budget:
@@ -314,15 +315,19 @@ def matrix(
     columns = tuple(SURROGATES if surrogates is None else surrogates)
     parsed_metrics = tuple(read_metric(name) for name in (METRICS if metrics is None else metrics))
     if not columns or not parsed_metrics:
-        raise ParameterError("surrogates" if parsed_metrics else "metrics", [], "some, or None for all")
+        raise ParameterError(
+            "surrogates" if parsed_metrics else "metrics", [], "a non-empty list or None for all"
+        )
     for metric in parsed_metrics:
         if not metric.label_spaces:
-            raise ParameterError("metric", str(metric), "one of rankings")
+            raise ranking_metric_error(metric)
     cells = tuple(
         cell for metric in parsed_metrics for row in _matrix_rows(metric, columns, labels) for cell in row
     )
     if not cells:
-        raise ParameterError("labels", labels, f"read by {' or '.join(map(str, parsed_metrics))}")
+        raise ParameterError(
+            "labels", labels, f"a label space that {list_words(map(str, parsed_metrics))} reads"
+        )
     return Matrix(columns, cells)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from concordant.data.queries import Queries
 from concordant.exceptions import ParameterError, UnknownNameError
-from concordant.metrics.comparison import ComparisonMetric
+from concordant.metrics.comparison import ComparisonMetric, ranking_metric_error
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.metrics.standardization import usable_targets
@@ -104,10 +104,12 @@ def combination(
     spaces = parsed_metric.label_spaces if labels == "auto" else (labels,)
     reasons = [misfit(Combination(parsed_metric, space, kind, decoder)) for space in spaces]
     if not spaces:
-        raise ParameterError("metric", str(parsed_metric), "one of rankings")
+        raise ranking_metric_error(parsed_metric)
     if "" not in reasons:
         description = f"{parsed_metric}, {format_surrogate(kind)}, {decoder}"
-        raise ParameterError("combination", description, f"one that fits: {reasons[0]}")
+        raise ParameterError.because(
+            f"The combination ({description}) does not fit together: {reasons[0].rstrip('.')}."
+        )
     return Combination(parsed_metric, spaces[reasons.index("")], kind, decoder)
 
 
@@ -155,7 +157,7 @@ def _grade_misfit(combination: Combination) -> str:
 
 def _pair_misfit(combination: Combination) -> str:
     if combination.metric.name not in OF_PAIRS or getattr(combination.metric, "k", None) is not None:
-        return f"pairs serves ap and pd, uncut, and not {combination.metric}"
+        return f"pairs needs metric 'ap' or 'pd' without a cutoff, not {combination.metric}"
     if combination.decoder not in OF_PAIRS[combination.metric.name]:
         return f"{combination.decoder} does not decode the pair scores of {combination.metric.name}"
     return ""

@@ -203,7 +203,7 @@ def _check_orders(distribution: LabelDistribution) -> list[BoolArray]:
     """True, for each query, if its labels form an order-preserving space."""
     queries, labels = distribution.queries, distribution.labels
     if not isinstance(labels[0], Permutations):
-        problem = "'order_preserving' is about permutations, and these labels are of another kind"
+        problem = "'order_preserving' is a condition on permutations, but these labels are of another kind"
         raise LabelError(problem, "give each label as Permutations.")
     places = [label.grouped(queries) for label in labels if isinstance(label, Permutations)]
     owned = np.split(np.stack(places), queries.offsets[1:-1], axis=1)
@@ -220,11 +220,13 @@ def check_condition(
     if condition not in list(CONDITIONS):  # a list, since the argument need not be hashable
         raise UnknownNameError("condition", condition, CONDITIONS)
     if metric is not None and condition != "P_reinforce":
-        raise ParameterError("metric", str(metric), "left out: only 'P_reinforce' reads it")
+        raise ParameterError.because(
+            f"metric is used only with condition 'P_reinforce', got {condition!r}. Leave metric out."
+        )
     if f is not None and condition != "P_f":
-        raise ParameterError("f", f, "left out: only 'P_f' reads it")
+        raise ParameterError.because(f"f is used only with condition 'P_f', got {condition!r}. Leave f out.")
     if f is not None and not callable(f):
         raise ParameterError("f", f, "a function f(better, worse, weights, n_items)")
     if check_margin(margin) > 0.0 and condition == "order_preserving":
-        raise ParameterError("margin", margin, "0: 'order_preserving' compares orders one by one")
+        raise ParameterError("margin", margin, "0 for condition 'order_preserving'")
     return CONDITIONS[condition]

@@ -96,14 +96,14 @@ def read_kind(surrogate: SurrogateLike | str, metric: Metric | str) -> Surrogate
         return surrogate
     match = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", surrogate) if isinstance(surrogate, str) else None
     if isinstance(surrogate, str) and match is None:
-        raise ParameterError("surrogate", surrogate, "written name(words), as in 'pairwise(logistic)'")
+        raise ParameterError("surrogate", surrogate, "written as name(words), such as 'pairwise(logistic)'")
     name = surrogate if match is None else match[1]
     if name not in KINDS:
         raise UnknownNameError("surrogate", name, KINDS)
     inside = "" if match is None else (match[2] or "").strip()
     if name == PairSquared.name:
         if inside:
-            raise ParameterError("surrogate", surrogate, f"{name}, which takes no parameters")
+            raise ParameterError("surrogate", surrogate, f"{name} without parameters")
         return PairSquared()
     kind: Any = ITEM_KINDS[name]
     keywords = _parse_parameters(kind, inside) if inside else {}
@@ -133,7 +133,7 @@ def _match_parameter(word: str, free: Sequence[str], kind: type[Surrogate]) -> s
     if "margin" in free and word.partition("(")[0] in MARGINS:
         return "margin"
     if not free:
-        raise ParameterError("surrogate", f"{kind.name}(...{word})", "given no more than it takes")
+        raise ParameterError.because(f"surrogate {kind.name} has no parameter left for {word!r}.")
     return free[0]
 
 

@@ -57,7 +57,7 @@ def every_label(n_items: int, n_grades: int = 2) -> FloatArray:
     _check_items(n_items)
     check_counts(n_grades=n_grades)
     if n_grades**n_items > MAX_LABELS:
-        raise ParameterError("n_grades", n_grades, f"so few that labels are at most {MAX_LABELS:,}")
+        raise ParameterError("n_grades", n_grades, f"small enough for at most {MAX_LABELS:,} labels")
     return np.array(list(itertools.product(range(n_grades), repeat=n_items)), dtype=np.float64)
 
 
@@ -70,7 +70,7 @@ def every_preference(n_items: int) -> FloatArray:
     _check_items(n_items)
     pairs = np.argwhere(~np.eye(n_items, dtype=bool))
     if not len(pairs):
-        raise ParameterError("n_items", n_items, "at least 2 to prefer one")
+        raise ParameterError("n_items", n_items, "at least 2")
     graphs = np.zeros((len(pairs), n_items, n_items))
     graphs[np.arange(len(pairs)), pairs[:, 0], pairs[:, 1]] = 1.0
     return graphs
@@ -79,7 +79,7 @@ def every_preference(n_items: int) -> FloatArray:
 def _check_items(n_items: int) -> None:
     check_counts(n_items=n_items)
     if n_items > MAX_ITEMS:
-        raise ParameterError("n_items", n_items, f"at most {MAX_ITEMS}: every order is a column")
+        raise ParameterError("n_items", n_items, f"at most {MAX_ITEMS}")
 
 
 def _read_labels(labels: ArrayLike) -> FloatArray:
@@ -170,13 +170,15 @@ def closed_form(metric: Metric | str, labels: ArrayLike, *, dimension: str = "fu
     if table.ndim == 3:
         raise LabelError(f"{parsed} reads grades, not preferences", "pass one row of grades per label.")
     if dimension == "half":
-        raise ParameterError("dimension", dimension, f"full for {parsed}: only pd and wpd have a half")
+        raise ParameterError(
+            "dimension", dimension, f"'full' for {parsed}", hint="Only pd and wpd have 'half'."
+        )
     if isinstance(parsed, AP):
         return _average_precision_surrogate(parsed, table, places)
     if isinstance(parsed, Additive):
         return _additive_surrogate(parsed, table, places)
-    supported = "p@q, wta, eru, dcg, ndcg, ap, pd or wpd; others by LowRankSurrogate.from_loss_matrix"
-    raise ParameterError("metric", str(parsed), supported)
+    hint = "Use LowRankSurrogate.from_loss_matrix for other metrics."
+    raise ParameterError("metric", str(parsed), "p@q, wta, eru, dcg, ndcg, ap, pd or wpd", hint=hint)
 
 
 def _gain_surrogate(targets: FloatArray, worths: FloatArray) -> LowRankSurrogate:
@@ -200,9 +202,7 @@ def _average_precision_surrogate(metric: AP, grades: FloatArray, places: IntArra
     """Build that of AP: the sum over i >= j of y_i y_j / (sum(y) max(place_i, place_j)), up to the cutoff."""
     cut = metric.k if metric.convention.ap_denominator != "uncut" else None
     if cut is not None and metric.convention.ap_denominator == "found":
-        raise ParameterError(
-            "metric", str(metric), "without a cutoff, where it divides by what an order finds"
-        )
+        raise ParameterError("metric", str(metric), "without a cutoff if ap_denominator='found'")
     n_labels, n_items = grades.shape
     labels, queries = Grades(grades.ravel()), Queries.from_sizes(np.full(n_labels, n_items))
     relevant, shares = (

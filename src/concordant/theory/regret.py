@@ -190,8 +190,10 @@ def _enumerate_best_scores(
     queries = distribution.queries
     if queries.sizes.max() > MAX_ITEMS:
         largest = int(queries.sizes.max())
-        allowed = f"one with a standardization, or queries of at most {MAX_ITEMS} items (seen: {largest})"
-        raise ParameterError("metric", str(metric), allowed) from missing
+        raise ParameterError.because(
+            f"metric {str(metric)!r} has no standardization, so queries may have at most {MAX_ITEMS} items, "
+            f"got {largest}."
+        ) from missing
     orders = {int(n): _orders_as_scores(int(n)) for n in np.unique(queries.sizes) if n > 1}
     scores = np.zeros(queries.n_rows)
     for query in range(queries.n_queries):

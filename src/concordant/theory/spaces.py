@@ -56,7 +56,7 @@ def _every_graph(n_items: int) -> tuple[Label, ...]:
     """List all acyclic graphs of preferences: each pair one way, the other way or not at all."""
     pairs = list(itertools.combinations(range(n_items), 2))
     if 3 ** len(pairs) > MAX_LABELS:
-        raise ParameterError("n_items", n_items, f"so few that labels are at most {MAX_LABELS:,}")
+        raise ParameterError("n_items", n_items, f"small enough for at most {MAX_LABELS:,} labels")
     graphs: list[Label] = []
     single = Queries.from_sizes([n_items])
     for choice in itertools.product((0, 1, -1), repeat=len(pairs)):

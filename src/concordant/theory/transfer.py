@@ -260,7 +260,9 @@ class Transfer:
                 nonnegative_column(mass, "mass")  # an invalid mass is refused even where it is not needed
             return np.array(1.0)
         if mass is None:
-            raise ParameterError("mass", mass, f"the mean sum of a query's targets: {self.name} needs it")
+            raise ParameterError.because(
+                f"mass is missing: {self.name} needs the mean sum of the targets of a query."
+            )
         return nonnegative_column(mass, "mass")
 
 

@@ -26,7 +26,9 @@ def read_layout(scores: Tensor, labels: Any, offsets: Any = None, mask: Tensor |
     check_real(scores, "scores")
     if scores.is_nested:
         if offsets is not None or mask is not None:
-            raise ParameterError("offsets and mask", "given", "left out: nested scores know their lists")
+            raise ParameterError.because(
+                "offsets or mask was given, but nested scores already define the lists. Leave them out."
+            )
         return _read_nested(scores, labels)
     labels = as_numbers(labels, "y", scores.device)
     if labels.shape != scores.shape:
@@ -43,13 +45,13 @@ def check_real(tensor: Any, name: str) -> None:
     """Raise unless the input is a tensor of real numbers."""
     if not isinstance(tensor, Tensor) or tensor.is_complex():
         type_text = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-        raise ParameterError(name, str(type_text), "a tensor of real numbers")
+        raise ParameterError.because(f"{name} must be a tensor of real numbers, got {type_text}.")
 
 
 def check_floating(tensor: Tensor, name: str) -> None:
     """Raise on integer tensors, which have no gradient."""
     if not tensor.is_floating_point():
-        raise ParameterError(name, str(tensor.dtype), "of a floating-point type")
+        raise ParameterError.because(f"{name} must be a floating-point tensor, got {tensor.dtype}.")
 
 
 def as_numbers(values: Any, name: str, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
@@ -57,7 +59,9 @@ def as_numbers(values: Any, name: str, device: torch.device, dtype: torch.dtype 
     try:
         tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ParameterError(name, type(values).__name__, f"numbers that torch can read ({error})") from error
+        raise ParameterError.because(
+            f"{name} cannot be converted to a tensor ({type(values).__name__}: {error})."
+        ) from error
     check_real(tensor, name)
     return tensor if dtype is None else torch.as_tensor(values, dtype=dtype, device=device)
 
@@ -85,8 +89,8 @@ def _read_mask(mask: Any, scores: Tensor) -> Tensor | None:
     items = as_numbers(mask, "mask", scores.device)
     if items.dtype != torch.bool or items.shape != scores.shape:
         description = f"{items.dtype} of shape {tuple(items.shape)}"
-        raise ParameterError(
-            "mask", description, f"bool of shape {tuple(scores.shape)}, True where an item stands"
+        raise ParameterError.because(
+            f"mask must be a bool tensor of shape {tuple(scores.shape)}, True for items, got {description}."
         )
     return items
 
@@ -94,7 +98,7 @@ def _read_mask(mask: Any, scores: Tensor) -> Tensor | None:
 def _read_nested(scores: Tensor, labels: Any) -> ScoredLists:
     """Convert nested tensors, jagged or strided, to flat ones."""
     if not getattr(labels, "is_nested", False):
-        raise ParameterError("y", type(labels).__name__, "nested, as the scores are")
+        raise ParameterError.because(f"y must be nested like the scores, got {type(labels).__name__}.")
     check_real(labels, "y")
     flat, offsets = _unnested(scores, "scores")
     flat_labels, label_offsets = _unnested(labels, "y")

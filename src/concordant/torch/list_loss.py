@@ -32,11 +32,15 @@ def _warn_if_unproven(metric: Metric, assume: str | None, stacklevel: int) -> No
     """Warn if consistency is not guaranteed, unless the condition was assumed."""
     basis = _consistency_basis(metric, assume)
     if basis == NOTHING:
-        text = f"{metric} has no standardization for three or more grades: nothing guarantees that training "
-        warnings.warn(f"{text}on stand-in targets optimises it", GuaranteeWarning, stacklevel=stacklevel + 1)
+        text = (
+            f"{metric} has no standardization for three or more grades, so nothing guarantees that training "
+        )
+        warnings.warn(f"{text}on stand-in targets optimises it.", GuaranteeWarning, stacklevel=stacklevel + 1)
     elif basis not in (EVERY, assume):
-        text = f"training for {metric} is consistent only under {basis}; assume={basis!r} says that you know"
-        warnings.warn(text, GuaranteeWarning, stacklevel=stacklevel + 1)
+        text = (
+            f"Training is guaranteed to optimise {metric} only if the labels satisfy {basis}. If yours do, "
+        )
+        warnings.warn(f"{text}pass assume={basis!r}.", GuaranteeWarning, stacklevel=stacklevel + 1)
 
 
 def metric_spec(metric: Metric) -> str | None:
@@ -73,8 +77,10 @@ def reduce_values(values: Tensor, query_weight: Any, reduction: str, validate: b
     if query_weight is not None:
         shares = torch.as_tensor(query_weight, dtype=values.dtype, device=values.device)
         if shares.shape != values.shape:
-            expected = f"one number >= 0 per list: shape {tuple(values.shape)}"
-            raise ParameterError("query_weight", f"shape {tuple(shares.shape)}", expected)
+            raise ParameterError.because(
+                f"query_weight must have one number >= 0 per list, shape {tuple(values.shape)}, got shape "
+                f"{tuple(shares.shape)}."
+            )
         if should_check(validate, values):
             check_nonnegative(shares.detach().double().cpu().numpy(), "query_weight", "query")
         values = torch.where(shares > 0, values * shares, 0.0)
@@ -164,7 +170,9 @@ class ListLoss(nn.Module):
             self.check(batch)
         if self.metric is None:
             if batch.labels.requires_grad:
-                raise ParameterError("y", "a tensor that requires a gradient", "targets; use y.detach()")
+                raise ParameterError.because(
+                    "y requires a gradient, but targets are constants. Pass y.detach()."
+                )
             return batch.labels
         if batch.labels.requires_grad:
             batch = batch._replace(labels=batch.labels.detach())

@@ -127,7 +127,7 @@ class Lists:
         whole = edges.ndim == 1 and edges.numel() > 0 and not edges.is_floating_point()
         host = edges.detach().to("cpu", torch.int64) if whole else edges
         if not (whole and edges.dtype != torch.bool and int(host[0]) == 0 and bool((host.diff() >= 0).all())):
-            raise ParameterError("offsets", offsets, "whole numbers from 0 on that never fall")
+            raise ParameterError("offsets", offsets, "non-decreasing integers that start at 0")
         longest = int(host.diff().max()) if len(host) > 1 else 0
         return cls(edges.detach().to(torch.int64).contiguous(), longest, int(host[-1]))
 
@@ -142,7 +142,7 @@ class Lists:
         """
         counts = to_device(sizes, device)
         if counts.ndim != 1 or (counts.is_floating_point() and counts.numel()):
-            raise ParameterError("sizes", sizes, "whole numbers >= 0")
+            raise ParameterError("sizes", sizes, "integers >= 0")
         return cls.from_offsets(torch.nn.functional.pad(counts.to(torch.int64).cumsum(0), (1, 0)))
 
     @classmethod

@@ -65,8 +65,10 @@ class OrderPreservingLoss(ListLoss):
         self.margin, self.normalize = read_margin(margin), normalize
         self.surrogate = Pairwise(self.margin, normalize)
         if self.metric is not None and not (self.surrogate.order_preserving or self.surrogate.needs_positive):
-            text = f"the margin {self.margin.name} is not order-preserving: nothing guarantees that training "
-            warnings.warn(f"{text}with it optimises {self.metric}", GuaranteeWarning, stacklevel=self.caller)
+            text = (
+                f"The margin {self.margin.name} is not order-preserving, so nothing guarantees that training "
+            )
+            warnings.warn(f"{text}with it optimises {self.metric}.", GuaranteeWarning, stacklevel=self.caller)
         kind, edge, width, scale = self.margin.code
         self.code = kind, edge, width if math.isfinite(width) else -1.0, scale  # passed to the operator
 

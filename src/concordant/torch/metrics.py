@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from concordant._base.validate import check_scores
+from concordant._base.validate import check_scores, list_words
 from concordant.data.labels import Grades, Permutations, Preferences
 from concordant.exceptions import ConcordantError, EmptyDataError, LabelError, ParameterError, ShapeError
 from concordant.metrics.additive import Additive
@@ -79,10 +79,8 @@ class DeviceMetric(nn.Module):
     def __init__(self, metric: Metric, *, validate: bool = True) -> None:
         super().__init__()
         if not isinstance(metric, GradedMetric):
-            names = ", ".join(
-                sorted(name for name, kind in METRICS.items() if issubclass(kind, GradedMetric))
-            )
-            raise ParameterError("metric", str(metric), f"a metric of grades: {names}")
+            names = sorted(name for name, kind in METRICS.items() if issubclass(kind, GradedMetric))
+            raise ParameterError("metric", str(metric), f"{list_words(names)}")
         self.metric, self.validate = metric, validate
 
     def forward(
@@ -198,7 +196,7 @@ def measure(metric: GradedMetric, grades: Tensor, ranking: RankedLists) -> Query
         return cascade(metric, grades, ranking)
     if isinstance(metric, Discordance):
         return discordance(metric, grades, ranking)
-    raise ParameterError("metric", str(metric), "a metric of the library")
+    raise ParameterError("metric", str(metric), "a built-in metric")
 
 
 def average(values: Tensor, weights: Tensor | None, *, skip: bool) -> Tensor:
@@ -215,7 +213,7 @@ def _read_ids(scores: Tensor, docid: Tensor, offsets: Any, mask: Tensor | None) 
     if not getattr(docid, "is_nested", False):
         docid = as_numbers(docid, "docid", scores.device)
     if docid.is_floating_point() or docid.is_complex():
-        raise ParameterError("docid", docid.dtype, "whole numbers")
+        raise ParameterError.because(f"docid must be a tensor of integers, got {docid.dtype}.")
     if not scores.is_nested and docid.shape != scores.shape:
         raise ShapeError("docid", tuple(docid.shape), f"{tuple(scores.shape)}, as scores has")
     return read_layout(scores, docid.to(torch.int64), offsets, mask)  # no unsigned id is negative

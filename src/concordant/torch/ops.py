@@ -66,7 +66,7 @@ class UntracedGradient(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Tensor) -> Any:
         """Raise: second derivatives are not available."""
         del ctx, cotangents
-        text = "concordant's losses cannot be differentiated twice: their gradient is computed, not traced"
+        text = "concordant's losses have no second derivatives, because their gradients are not traced"
         raise RuntimeError(text)
 
 
@@ -113,8 +113,9 @@ class EagerFunction(torch.autograd.Function):
 def _refuse_tangents(scores: Sequence[Tensor]) -> None:
     """Raise in forward-mode differentiation: it would lose the derivatives of these losses."""
     if any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in scores):
-        expected = "without a tangent: these losses are differentiated in reverse mode only"
-        raise ParameterError("scores", "a dual tensor", expected)
+        raise ParameterError.because(
+            "scores has a tangent, but these losses support reverse-mode gradients only."
+        )
 
 
 LISTS = "Tensor labels, Tensor? offsets, Tensor? mask, SymInt longest"
@@ -310,7 +311,9 @@ def _compute_targets(
     torch may swallow errors raised while tracing and run uncompiled; errors raised by an operator persist.
     """
     if not metric:
-        raise ParameterError("metric", "of a Python function", "one that has a name, under torch.compile")
+        raise ParameterError.because(
+            "metric with a Python function does not work with torch.compile. Use named gains and discounts."
+        )
     computed = targets_like_grades(grades, offsets, mask, longest, read_metric(metric), assume or None)
     shared = computed.untyped_storage().data_ptr() == grades.untyped_storage().data_ptr()
     return computed.clone() if shared else computed.contiguous()  # an operator may not return its input

@@ -169,7 +169,7 @@ class PairSquaredLoss(nn.Module):
         self.metric = read_metric(metric)
         self.spec = metric_spec(self.metric)
         if self.metric.name not in ("ap", "pd"):
-            raise ParameterError("metric", str(self.metric), "ap or pd: the metrics of pairs")
+            raise ParameterError("metric", str(self.metric), "ap or pd")
         self.normalize, self.reduction, self.validate = normalize, reduction, validate
 
     def forward(

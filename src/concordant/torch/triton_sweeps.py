@@ -33,7 +33,7 @@ kernel = cast(
 def launching(rows: Tensor) -> AbstractContextManager[Any]:
     """Make the device of the rows the current one, on which Triton launches; no-op if it is already."""
     if rows.shape[-1] > MOST:
-        raise ParameterError("rows", rows.shape[-1], f"{MOST} at most on a GPU: split the batch")
+        raise ParameterError("rows", rows.shape[-1], f"at most {MOST} on a GPU", hint="Split the batch.")
     if not rows.is_cuda or rows.get_device() == torch.cuda.current_device():
         return HERE
     return cast("AbstractContextManager[Any]", torch.cuda.device(rows.device))

@@ -98,7 +98,7 @@ def _n_folds(name: str, folds: int | None) -> int:
         raise UnknownNameError("data", name, DATA)
     there = datasets.get(name).folds
     if folds is not None and not 1 <= folds <= there:
-        raise ParameterError("folds", folds, f"1 to {there}")
+        raise ParameterError("folds", folds, f"from 1 to {there}")
     return folds or there
 
 

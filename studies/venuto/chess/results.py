@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from concordant._base.validate import list_words
 from concordant.evaluation import Paired, PairedAUC, paired
 from concordant.exceptions import ParameterError
 from concordant.types import FloatArray
@@ -169,7 +170,7 @@ class ChessStudy:
     def contrasts(self, measure: str = "auc") -> list[ChessContrast]:
         """Compare the logistic machine on all statistics with `PLANNED`; none where it was left out."""
         if measure not in MEASURES:
-            raise ParameterError("measure", measure, f"one of {', '.join(MEASURES)}")
+            raise ParameterError("measure", measure, list_words(map(repr, MEASURES)))
         if OURS not in self.models:
             return []
         ours = self.values(OURS, measure)

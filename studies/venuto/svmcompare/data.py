@@ -88,8 +88,10 @@ class Pool:
         rows = []
         for kind, count in ((np.flatnonzero(tie), n_ties), (np.flatnonzero(~tie), n - n_ties)):
             if 3 * count > len(kind):
-                least = f"{len(kind):,} ties or differences"
-                raise ParameterError("n", n, f"fewer: three sets share {least} of the {self.name} pool")
+                raise ParameterError.because(
+                    f"n={n} is too large: the {self.name} pool has {len(kind):,} ties or differences for "
+                    "three sets."
+                )
             rows.append(rng.permutation(kind)[: 3 * count].reshape(3, count))
         return tuple(np.concatenate(rows, axis=1))
 

@@ -61,7 +61,9 @@ def rate_items(model: Any, level: float, bootstrap: int | None, scale: str, seed
 
     strengths = isinstance(model, StrengthModel)
     if strengths and bootstrap is None and len(model.items_) > MOST_ITEMS:
-        raise ParameterError("--bootstrap", None, f"given (200, say) for more than {MOST_ITEMS:,} items")
+        raise ParameterError.because(
+            f"Intervals for more than {MOST_ITEMS:,} items need --bootstrap, for example --bootstrap 200."
+        )
     interval_options = (
         {} if bootstrap is None else {"method": "bootstrap", "n_resamples": bootstrap, "random_state": seed}
     )

@@ -74,7 +74,7 @@ def fit(
     from concordant.cli.compare.pair_tables import read_tables
 
     if folds == 1:
-        raise ParameterError("--folds", 1, "0 (no check), or at least 2")
+        raise ParameterError("--folds", 1, "0 (no check) or at least 2")
     columns = PairColumnNames.from_options(names, split_names(names.features))
     featured = model in (None, "comparer")
     data = read_tables(file, columns, items, names.id_column, judged=True, featured=featured)
@@ -134,7 +134,7 @@ def _collect_parameters(options: dict[str, Any], settings: list[str]) -> dict[st
     parameters = {key: value for key, value in options.items() if value is not None}
     for key, value in map(read_json_setting, settings):
         if key in parameters:
-            raise ParameterError("--set", f"{key}={value}", f"of another parameter: {key} is given already")
+            raise ParameterError.because(f"{key} is given twice: --set {key}={value} repeats it.")
         parameters[key] = value
     return parameters
 
@@ -146,10 +146,10 @@ def _tune_first(
     from concordant.cli.compare.pair_models import parameter_grid, search_parameters
 
     if type(model).__name__ != "Comparer":
-        raise ParameterError("--tune", True, "left out but for --model comparer")
+        raise ParameterError.because("--tune needs --model comparer.")
     for key in next(parameter_grid(model)):
         if key in parameters:
-            raise ParameterError("--tune", True, f"left out where {key} is given: it chooses {key}")
+            raise ParameterError.because(f"--tune chooses {key}, but {key} was given. Leave one of them out.")
     with progress("Tuning", total=len(list(parameter_grid(model))), quiet=display.quiet) as tell:
         best = search_parameters(model, data, folds, tell)
     model.set_params(**best)

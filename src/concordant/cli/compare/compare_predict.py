@@ -77,12 +77,12 @@ def match_items(model: Any, data: PairTable) -> PairTable:
 
     if not hasattr(model, "known_"):
         if data.pairs is None:
-            problem = f"the model judges features, and {data.name} has ids only"
+            problem = f"the model needs features, but {data.name} has only ids"
             raise LabelError(problem, "give the features of the items by --items TABLE.")
         return data
     if data.left is None or data.right is None:
-        problem = f"the model judges items by id, and {data.name} has no ids"
-        raise LabelError(problem, "say where they are by --left and --right.")
+        problem = f"the model needs item ids, but {data.name} has none"
+        raise LabelError(problem, "name their columns by --left and --right.")
     left, right = _as_model_ids(model, data.left), _as_model_ids(model, data.right)
     for ids, side in ((left, "left"), (right, "right")):
         codes = model.known_.find(ids)

@@ -119,7 +119,9 @@ def _check_outputs(output: Path | None, html: Path | None, *inputs: Path | None)
         need_pages()
         check_target(html, *inputs)
         if html.suffix.lower() not in (".html", ".htm"):
-            raise ParameterError("--html", str(html), "a file that ends in .html; --output writes a table")
+            raise ParameterError(
+                "--html", str(html), "a file that ends in .html", hint="--output writes a table."
+            )
 
 
 def _rank_table(
@@ -138,8 +140,8 @@ def _rank_table(
     from concordant.cli.compare.pair_tables import read_items, read_pairs
 
     if items is None:
-        problem = "a comparer knows features, and not the items"
-        raise LabelError(problem, "say which items to rank by --items TABLE.")
+        problem = "a comparer does not know the items to rank"
+        raise LabelError(problem, "pass them by --items TABLE.")
     table = _check_features(model, read_items(items, id_column, columns.features))
     data = None
     if pairs is not None:
@@ -156,7 +158,7 @@ def _rank_table(
 def _check_features(model: Any, table: ItemTable) -> ItemTable:
     if len(table.features) != model.n_features_in_:
         problem = (
-            f"{table.name} has {len(table.features)} features, the model was fitted to {model.n_features_in_}"
+            f"{table.name} has {len(table.features)} features, but the model needs {model.n_features_in_}"
         )
         raise LabelError(problem, "give the table with the same columns, in the same order.")
     return table

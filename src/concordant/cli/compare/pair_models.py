@@ -41,12 +41,14 @@ def make_model(name: str | None, data: PairTable, parameters: Mapping[str, Any])
     if name not in MODELS:
         raise UnknownNameError("model", name, MODELS)
     if name == "comparer" and not data.features:
-        allowed = (
-            "another where pairs have ids only: give their features by --items, or in columns of both sides"
+        raise ParameterError.because(
+            "--model comparer needs features, but the pairs have only ids. Give features by --items FILE, or "
+            "in columns of both sides."
         )
-        raise ParameterError("model", name, allowed)
     if name != "comparer" and data.left is None:
-        raise ParameterError("model", name, "comparer where pairs have no ids: --left and --right name them")
+        raise ParameterError.because(
+            f"--model {name} needs ids of items. Name their columns by --left and --right."
+        )
     model_class = cc.Comparer if name == "comparer" else getattr(ratings, MODELS[name])
     defaults = model_class().get_params()
     for key in parameters:
@@ -61,7 +63,9 @@ def _check_kind(model: str, name: str, value: Any, default: Any) -> None:
     if not isinstance(value, bool) or isinstance(default, bool):
         return
     if name == "advantage":
-        raise ParameterError(name, value, f"a number of points for {model}, as in --set advantage=35")
+        raise ParameterError(
+            name, value, f"a number of points for {model}", hint="For example --set advantage=35."
+        )
     raise ParameterError(name, value, "text" if isinstance(default, str) else "a number")
 
 

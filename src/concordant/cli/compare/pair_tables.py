@@ -225,8 +225,7 @@ def refuse_options(options: Mapping[str, object], allowed: str) -> None:
     """Raise if an option was given that has no effect here."""
     for name, value in options.items():
         if value is not None:
-            shown = str(value) if isinstance(value, Path) else value
-            raise ParameterError(name, shown, f"left out but {allowed}")
+            raise ParameterError.because(f"{name} works only {allowed}. Leave it out (got {value}).")
 
 
 def read_tables(
@@ -451,7 +450,9 @@ def _read_extras(column: Callable[[str], Any], columns: PairColumnNames) -> tupl
         return time, None
     weight = check_nonnegative(column(columns.weight), f"column {columns.weight!r}", "pair")
     if not weight.any():
-        raise LabelError(f"column {columns.weight!r} is 0 throughout", "a pair must count: name another.")
+        raise LabelError(
+            f"column {columns.weight!r} is 0 in every row", "at least one pair needs a positive weight."
+        )
     return time, weight
 
 
@@ -475,7 +476,7 @@ def read_items(path: Path, id_column: str | None, features: Sequence[str] | None
     feature_names = [name for name in names if name != id_name] if features is None else list(features)
     if not feature_names:
         raise LabelError(
-            f"{path.name} has no column but {id_name!r}", "features of the items are its other columns."
+            f"{path.name} has only the column {id_name!r}", "add the features of the items as columns."
         )
     return ItemTable(path.name, ids, tuple(feature_names), read_numbers(column, feature_names))
 

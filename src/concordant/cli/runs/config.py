@@ -70,7 +70,9 @@ def _read_tune(
     trials = _check_count("trials", settings.get("trials"), 1)
     folds = _check_count("folds", settings.get("folds"), 2)
     if has_validation and folds is not None:
-        raise ParameterError("--folds", folds, "left out: trials are judged on the validation file")
+        raise ParameterError.because(
+            "--folds was given, but trials are scored on the validation file. Leave one of them out."
+        )
     prune = settings.get("prune") or False
     if prune is not True and prune is not False:
         raise ParameterError("prune", prune, "true or false")
@@ -202,7 +204,7 @@ def _expand_home(name: str) -> Path:
 
 def _check_text(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ParameterError(name, value, "text")
+        raise ParameterError(name, value, "a string")
     return value
 
 
@@ -211,7 +213,7 @@ def _check_texts(value: Any, name: str) -> list[str]:
     if isinstance(value, str):
         return [_check_text(value, name)]
     if not isinstance(value, list | tuple) or not all(isinstance(text, str) and text for text in value):
-        raise ParameterError(name, value, "a list of texts")
+        raise ParameterError(name, value, "a list of strings")
     return list(value)
 
 
@@ -239,7 +241,9 @@ def resolve_config(sections: Sections, *, tuned: bool = False) -> Config:
 
     data, model = sections.get("data", {}), dict(sections.get("model", {}))
     if "train" not in data:
-        raise ParameterError("DATA", None, "a file: name it, or say train = '...' in [data] of --config FILE")
+        raise ParameterError.because(
+            "Name a training file: DATA, or train = '...' in [data] of --config FILE."
+        )
     kind = _check_text(model.pop("kind", "linear"), "kind")
     name = _check_text(model.pop("metric", _default_metric(kind)), "metric")
     style = model.pop("convention", None)
@@ -295,7 +299,9 @@ def _absolute_path(name: Any) -> Path:
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
-        raise ParameterError("path", str(path), "UTF-8, as the configuration is that names it") from error
+        raise ParameterError(
+            "path", str(path), "a name in UTF-8, as the configuration file stores it"
+        ) from error
     return path
 
 

@@ -121,7 +121,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ConcordantError(
-            f"{path}: this is not JSON ({error}).\nHint: train again, with --overwrite."
+            f"{path}: the file is not JSON ({error}).\nHint: train again, with --overwrite."
         ) from error
     if not isinstance(value, dict):
         raise damaged_run_error(path)
@@ -130,7 +130,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def damaged_run_error(path: Path) -> ConcordantError:
     """Return the error for a file that is not what a run writes."""
-    return ConcordantError(f"{path}: this is not what a run writes.\nHint: train again, with --overwrite.")
+    return ConcordantError(
+        f"{path}: the file was not written by a run.\nHint: train again, with --overwrite."
+    )
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
@@ -260,7 +262,7 @@ class RunFolder:
         """Read the configuration."""
         if not (self.path / CONFIG).is_file():
             hint = f"a run of `concordant train -o RUN` has {CONFIG}, {FACTS}, {METRICS} and {MODEL}."
-            raise ConcordantError(f"{self.path} is no run directory: it has no {CONFIG}.\nHint: {hint}")
+            raise ConcordantError(f"{self.path} is not a run directory: it has no {CONFIG}.\nHint: {hint}")
         sections = read_config(self.path / CONFIG)
         return resolve_config(sections, tuned="tune" in sections)
 
@@ -276,8 +278,10 @@ class RunFolder:
         """Raise if the run that would be overwritten contains the configuration file."""
         run_files = {(self.path / name).resolve() for name in OURS}
         if file is not None and self.state != "other" and file.resolve() in run_files:
-            allowed = "a file that is not of the run which it would --overwrite; copy it first"
-            raise ParameterError("--config", str(file), allowed)
+            problem = (
+                f"--overwrite would delete {str(file)!r}, which --config reads. Copy it elsewhere first."
+            )
+            raise ParameterError.because(problem)
 
     @contextmanager
     def hold(self) -> Iterator[None]:

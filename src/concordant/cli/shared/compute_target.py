@@ -69,10 +69,14 @@ class ComputeTarget:
         from concordant.scale.scan.scan import parse_size
 
         if scheduler is not None and workers is not None:
-            raise ParameterError("--local-cluster", workers, "left out: --scheduler names a cluster")
+            raise ParameterError.because(
+                "--local-cluster and --scheduler exclude each other. Give one of them."
+            )
         if memory is not None and (scheduler is not None or workers is not None):
-            allowed = "left out on a cluster: its workers keep what they have read in memory"
-            raise ParameterError("--memory", memory, allowed)
+            raise ParameterError.because(
+                "--memory has no effect on a cluster, whose workers keep the data in their memory. Leave it "
+                "out."
+            )
         return cls(scheduler, workers, None if memory is None else parse_size(memory, "--memory"))
 
     @classmethod
@@ -106,17 +110,25 @@ class ComputeTarget:
         if not self.in_parts:
             return
         if config.tune is not None:
-            raise ParameterError(self.option, True, "left out: a search is made in memory")
+            raise ParameterError.because(
+                f"{self.option} does not work with a search, which needs the data in memory."
+            )
         trees = config.kind == "boosted" and config.parameters["booster"] == "lightgbm"
         if not (config.kind in IN_PARTS or (trees and self.is_cluster)):
             model_name = (
                 f"{config.kind} ({config.parameters['booster']})" if config.kind == "boosted" else config.kind
             )
-            allowed = f"with {self.option} one of {', '.join(IN_PARTS)}; on a cluster also boosted (lightgbm)"
-            raise ParameterError("--model", model_name, allowed)
+            raise ParameterError(
+                "--model",
+                model_name,
+                f"one of {', '.join(IN_PARTS)} with {self.option}",
+                hint="On a cluster it can also be boosted with booster lightgbm.",
+            )
         if config.validation is not None:
-            allowed = f"left out: {config.kind} in parts does not choose by it; --test measures"
-            raise ParameterError("--validation", str(config.validation), allowed)
+            raise ParameterError.because(
+                f"--validation does not work with {self.option}: {config.kind} does not use it there. "
+                "--test measures the model on held-out data."
+            )
         from concordant.metrics.parse import metric
         from concordant.rankers.parts.linear_parts import refuse_joint
 

@@ -275,7 +275,7 @@ def check_table(path: Path | None, *others: Path | None, flag: str = "--output")
         return
     check_target(path, *others)
     if written_as(path) not in (".csv", ".tsv"):
-        allowed = "a file that ends in .csv or .tsv, or in those and .gz, .xz, .bz2 or .zst"
+        allowed = "a file that ends in .csv or .tsv, optionally followed by .gz, .xz, .bz2 or .zst"
         raise ParameterError(flag, str(path), allowed)
 
 
@@ -340,31 +340,32 @@ def show_error(error: Exception) -> None:
 # Messages of the library in the words of the command line: flags in place of keyword arguments.
 
 FLAGS: ContextVar[dict[str, str]] = ContextVar("flags")  # keyword -> metavar, of the command that runs
-VALUE = r"'[^']*'|\"[^\"]*\"|\[\.{3}\]|\.{3}|True|False|-?\d[\d.e+-]*+"
+VALUE = r"'[^']*'|\"[^\"]*\"|\[\.{3}\]|\.{3}|True|False|inf|-?\d[\d.e+-]*+"
 KEYWORD = re.compile(  # not in a path, such as seed=1/part.csv
-    rf"(?<!--set )(?<![\w\[({{,'\"=./\\-])([A-Za-z_]\w*)=({VALUE})(?![\w)/\\])( is not allowed; \1 must)?"
+    rf"(?<!--set )(?<![\w\[({{,'\"=./\\-])([A-Za-z_]\w*)=({VALUE})(?![\w)/\\])"
 )
+PARAMETER = re.compile(r"\A([A-Za-z_]\w*)(?= must be .*, got | was given, but )", re.DOTALL)
 
 
 def _certify_command(match: re.Match[str]) -> str:
     """Return the command that prints what a fitted certificate would."""
     metric, labels = match["metric"], match["labels"]
     words = ("concordant certify", metric and f"'{metric}'", labels and f"--labels {labels}")
-    return f"`{' '.join(filter(None, words))}` tells more"
+    return f"See `{' '.join(filter(None, words))}`"
 
 
 PYTHON: dict[
     str, str | Callable[[re.Match[str]], str]
 ] = {  # advice in Python that no flag replaces -> advice for the command line
-    r"print\(model\.certificate_\)( and cc\.certify\('(?P<metric>[^']+)', model\.surrogate_"
-    r"(, labels='(?P<labels>\w+)')?\))? tells? more": _certify_command,
+    r"See print\(model\.certificate_\)( and cc\.certify\('(?P<metric>[^']+)', model\.surrogate_"
+    r"(, labels='(?P<labels>\w+)')?\))?": _certify_command,
     r"pass zero_based=True if this file counts from 0": "rewrite a file that counts from 0 in Python, by "
     "cc.read_letor (its zero_based) and cc.write_letor",
     r"for raw counts use gain='linear'": "raw counts need a linear gain, as in 'ndcg@10[gain=linear]'",
     r"set max_grade in the convention: metric\('err', convention='max_grade=\.\.\.'\)": "write the highest "
     "grade that there can be into the metric, as in 'err[max_grade=5]'",
     r"BoostedRanker takes NaN": "--model boosted takes NaN",
-    r"LinearRanker trains for the others": "--model linear trains for the others",
+    r"LinearRanker trains for": "--model linear trains for",
     r"LinearRanker\(surrogate=\.\.\.\)": "--model linear",
     r"PairRanker\(\"(\w+)\"\)": r"--model pairs --metric \1",
     r"If there are no ties, pass 2 \* y - 1 .*": "Use --outcomes score if 1 is the left's win and 0 its "
@@ -389,16 +390,21 @@ def in_flags(message: str) -> str:
     """Return a message of the library in the words of the command line."""
     for python, words in PYTHON.items():
         message = re.sub(python, words, message)
+    message = PARAMETER.sub(lambda match: flag_of(match[1]) or match[1], message)
     return KEYWORD.sub(_flagged, message)
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a keyword argument; empty if the command that runs has none."""
+    return f"--{name.replace('_', '-')}" if name in FLAGS.get({}) else ""
 
 
 def _flagged(match: re.Match[str]) -> str:
     """Return a keyword argument as a flag, or unchanged if the command has none."""
-    flags, (name, value, refused) = FLAGS.get({}), match.groups()
+    flags, (name, value) = FLAGS.get({}), match.groups()
     bare = value.strip("'\"")
-    if name in flags:
-        flag = f"--{name.replace('_', '-')}"
+    if flag := flag_of(name):
         argument = f" {flags[name] if value in ('...', '[...]') else bare}" * (value not in ("True", "False"))
-        return f"{flag}{argument}" + (f" is not allowed; {flag} must" if refused else "")
+        return f"{flag}{argument}"
     quoted = value != bare or value in ("True", "False")
-    return f"--set {name}={bare}" if "set" in flags and quoted and not refused else match[0]
+    return f"--set {name}={bare}" if "set" in flags and quoted else match[0]

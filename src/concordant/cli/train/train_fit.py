@@ -50,10 +50,7 @@ if TYPE_CHECKING:
 
 # The data files of a run, read whole.
 
-FOLDER = (
-    "a file; a folder of Parquet files is read in parts, by `concordant train` with --memory SIZE or on a "
-    "cluster"
-)
+FOLDER_HINT = "For a folder of Parquet files, use `concordant train` with --memory SIZE or on a cluster."
 
 
 def read_files(config: Config, *, quiet: bool) -> tuple[dict[str, FileRows], dict[str, dict[str, Any]]]:
@@ -64,7 +61,7 @@ def read_files(config: Config, *, quiet: bool) -> tuple[dict[str, FileRows], dic
         with working(f"Reading {path.name}", quiet=quiet):
             refuse_pipe(path)
             if path.is_dir():
-                raise ParameterError("DATA", str(path), FOLDER)
+                raise ParameterError("DATA", str(path), "a file", hint=FOLDER_HINT)
             rows[part] = read_rows(path, config.columns)
             prints[part] = fingerprint(path)
     return _compatible_rows(rows), prints
@@ -74,7 +71,7 @@ def refuse_pipe(path: Path) -> None:
     """Raise for a file that can be read only once, which cannot be fingerprinted and read again."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ParameterError(
-            "DATA", str(path), "a file that can be read again, since a run is made again by it"
+            "DATA", str(path), "a regular file, not a pipe", hint="`concordant rerun` reads it again."
         )
 
 
@@ -215,10 +212,12 @@ def _scan_file(path: Path, columns: ColumnNames, memory: int, others: Mapping[st
     suffix = written_as(path)
     parquet = path.is_dir() or suffix in PARQUET
     if path.suffix in COMPRESSED or (suffix in TABLES and not parquet):
-        allowed = (
-            f"Parquet or plain LETOR text, to be read in parts: `concordant convert {path.name}` makes it so"
+        raise ParameterError(
+            "DATA",
+            str(path),
+            "Parquet or uncompressed LETOR text to be read in parts",
+            hint=f"`concordant convert {path.name}` writes such a file.",
         )
-        raise ParameterError("DATA", str(path), allowed)
     if not parquet:
         import concordant as cc
 

@@ -57,8 +57,10 @@ def complete_parameters(kind: str, settings: Mapping[str, Any]) -> dict[str, Any
     defaults = defaults_of(kind)
     for name, value in settings.items():
         if name in ELSEWHERE:
-            allowed = f"left out: {ELSEWHERE[name]} (in a file: {ELSEWHERE[name][2:]}) says it"
-            raise ParameterError(name, value, allowed)
+            flag = ELSEWHERE[name]
+            raise ParameterError.because(
+                f"{name} is set by {flag} (in a file: {flag[2:]}), got {name}={value!r}."
+            )
         if name not in defaults:
             raise UnknownNameError(f"parameter of {kind}", name, defaults)
     return {
@@ -235,7 +237,7 @@ def _read_settings(texts: Sequence[str]) -> dict[str, Any]:
     for name, text in zip(settings, texts, strict=True):
         if name in KEYS["model"]:
             flag = "model" if name == "kind" else name
-            raise ParameterError("--set", text, f"a parameter; --{flag} says it")
+            raise ParameterError.because(f"--set {text} does not work. Use --{flag}.")
     return settings
 
 
@@ -245,6 +247,6 @@ def _read_each(flag: str, texts: Sequence[str], read: Callable[[str], tuple[str,
     for text in texts:
         name, value = read(text)
         if name in values:
-            raise ParameterError(flag, text, f"of another parameter: {name} is given already")
+            raise ParameterError.because(f"{name} is given twice: {flag} {text} repeats it.")
         values[name] = value
     return values

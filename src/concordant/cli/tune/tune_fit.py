@@ -365,7 +365,7 @@ def tune_run(
     """Read, search, train with the best and write; an interrupted search of the same is resumed."""
     tune = config.tune
     if tune is None:
-        raise ParameterError("config", None, "that of a search")
+        raise ParameterError.because("The configuration has no [tune] section.")
     folder.admit(overwrite=overwrite or _extends(config, folder))
     _refuse_bounds(config, tune)
     if tune.trials is not None:
@@ -373,8 +373,7 @@ def tune_run(
     rows, prints = read_files(config, quiet=quiet)
     n_queries = rows["train"].n_queries
     if tune.folds is not None and tune.folds > n_queries:
-        allowed = f"at most the number of queries, {n_queries}: none is cut"
-        raise ParameterError("--folds", tune.folds, allowed)
+        raise ParameterError("--folds", tune.folds, f"at most the number of queries, {n_queries}")
     with locked_folder(folder, quiet=quiet):
         # While files were read, another may have finished it.
         folder.admit(overwrite=overwrite or _extends(config, folder))
@@ -404,8 +403,8 @@ def _refuse_fewer(tune: Tune, folder: RunFolder) -> None:
     """Raise for fewer trials than are finished here: the run would contradict its configuration."""
     n_finished = _count_finished(folder.path / STUDY) if folder.state == "interrupted" else 0
     if n_finished > (tune.trials or 0):
-        allowed = f"at least {n_finished}: as many are finished here; else --overwrite them"
-        raise ParameterError("--trials", tune.trials, allowed)
+        hint = f"The run has {n_finished} finished trials already. --overwrite deletes them."
+        raise ParameterError("--trials", tune.trials, f"at least {n_finished}", hint=hint)
 
 
 def _extends(config: Config, folder: RunFolder) -> bool:

@@ -105,11 +105,15 @@ def space_of(kind: str, requested: Mapping[str, Any], fixed: Mapping[str, Any]) 
     {'tol': Range(low=1e-08, high=0.0001, log=True)}
     """
     if kind not in SPACES:
-        raise ParameterError("--model", kind, f"one of {', '.join(SPACES)}: {kind} chooses its own penalty")
+        raise ParameterError(
+            "--model", kind, f"one of {', '.join(SPACES)}", hint=f"{kind} chooses its own penalty."
+        )
     usual = {name: text for name, text in SPACES[kind].items() if name not in fixed}
     space = {name: _read_space(kind, name, definition) for name, definition in {**usual, **requested}.items()}
     if not space:
-        raise ParameterError("--space", None, f"given: all that is tried by default is set; {FORM}")
+        raise ParameterError.because(
+            f"All parameters tried by default are set, so --space is needed. It takes {FORM}."
+        )
     return space
 
 
@@ -125,9 +129,9 @@ def _read_space(kind: str, name: str, definition: Any) -> Range | Choices:
         raise ParameterError(f"space of {name}", definition, FORM)
     bounds = [_read_bound(name, definition, part, default) for part in parts[:2]]
     if not bounds[0] < bounds[1]:
-        raise ParameterError(f"space of {name}", definition, "a low bound and a higher one")
+        raise ParameterError(f"space of {name}", definition, "low:high with low < high")
     if parts[2:] and bounds[0] <= 0:
-        raise ParameterError(f"space of {name}", definition, "above 0, where it is tried by its logarithm")
+        raise ParameterError(f"space of {name}", definition, "above 0 on a log scale")
     return Range(bounds[0], bounds[1], log=bool(parts[2:]))
 
 
@@ -141,10 +145,10 @@ def _read_bound(name: str, definition: str, text: str, default: Any) -> float:
     try:
         value = int(text) if whole or (default is None and text.strip().isdecimal()) else float(text)
     except ValueError as error:
-        allowed = f"two whole numbers, as {name} is one" if whole else FORM
+        allowed = "low:high with two integers" if whole else FORM
         raise ParameterError(f"space of {name}", definition, allowed) from error
     if not -LARGEST < value < LARGEST:  # nor NaN
-        raise ParameterError(f"space of {name}", definition, "between finite numbers")
+        raise ParameterError(f"space of {name}", definition, "low:high with finite numbers")
     return value
 
 
@@ -158,5 +162,5 @@ def read_space_option(text: str) -> tuple[str, Any]:
     if values.startswith("["):
         return read_toml_setting(text, "--space")
     if not (name and sign and values):
-        raise ParameterError("--space", text, f"NAME=VALUES: {FORM}")
+        raise ParameterError("--space", text, "NAME=VALUES", hint=f"VALUES is {FORM}.")
     return name, values

@@ -42,7 +42,7 @@ def _check_item(item: Any, where: str) -> Item:
     if isinstance(item, Integral) and not isinstance(item, bool):
         return int(item)
     problem = f"{where} has the item {str(item)[:40]!r}, a {type(item).__name__}"
-    hint = "items are text or whole numbers; a list inside an order is a tie; pass a matrix as a numpy array."
+    hint = "items are text or integers; a list inside an order is a tie; pass a matrix as a numpy array."
     raise LabelError(problem, hint)
 
 
@@ -115,7 +115,7 @@ def build_vote_matrix(votes: Any, names: Iterable[Any] | None, unranked: str) ->
     if isinstance(parsed, Profile):
         weights = parsed.matrix(unranked_last=unranked == "last")
     elif unranked == "last":
-        raise ParameterError("unranked", unranked, "'ignore' where votes are no orders: nothing is unranked")
+        raise ParameterError("unranked", unranked, "'ignore' for votes that are not orders")
     else:
         weights = parsed.matrix() if isinstance(parsed, Digraph) else parsed
     np.fill_diagonal(weights, 0.0)  # an item against itself is no preference
@@ -160,7 +160,9 @@ def read_votes(path: PathLike, **columns: Any) -> Profile | Digraph | Comparison
     if inner.suffix not in (*ORDERS, ".wmd"):
         raise UnknownNameError("format of votes", inner.suffix, (*ORDERS, ".wmd", *FORMATS))
     if columns:
-        raise ParameterError(*next(iter(columns.items())), "left out: PrefLib files have no columns")
+        raise ParameterError.because(
+            f"{next(iter(columns))} was given, but PrefLib files have no columns. Leave it out."
+        )
     return read_preflib(path)
 
 

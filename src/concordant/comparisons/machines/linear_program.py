@@ -444,7 +444,7 @@ def _check_differences(differences: ArrayLike, y: ArrayLike) -> tuple[Any, IntAr
     rows, outcome = check_features(differences, "differences"), check_outcome(y, "y")
     check_lengths("differences", rows.shape[0], y=outcome)
     if outcome.all():
-        problem = f"none of the {len(outcome)} pairs is a tie, so that the margin has no bound"
+        problem = f"none of the {len(outcome)} pairs is a tie, so the margin is unbounded"
         raise LabelError(problem, 'learn to rank (method "rank") and fit the threshold afterwards.')
     return rows, outcome
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concordant._base.validate import as_numpy, check_number, refuse_misaligned
+from concordant._base.validate import as_numpy, check_number, list_words, refuse_misaligned
 from concordant.comparisons.ratings.sequential import check_times
 from concordant.comparisons.ratings.votes import Votes, read_votes
 from concordant.exceptions import ParameterError, ShapeError
@@ -61,7 +61,7 @@ class History:
     def column(self, name: str) -> FloatArray:
         """Return one statistic, shape (n_games, 2)."""
         if name not in self.names:
-            raise ParameterError("name", name, f"one of {', '.join(self.names)}")
+            raise ParameterError("name", name, list_words(map(repr, self.names)))
         return self.pairs[:, :, self.names.index(name)]
 
 
@@ -153,11 +153,11 @@ def _first_moves(first: ArrayLike, n_games: int) -> FloatArray:
     """Indicator of the side with the first move: shape (n_games, 2)."""
     if first is None or isinstance(first, str):
         if first not in SIDES:
-            raise ParameterError("first", first, "'left', 'right', None, or a column of booleans")
+            raise ParameterError("first", first, "'left', 'right', None or a column of booleans")
         return np.tile(SIDES[first], (n_games, 1))
     flags = as_numpy(first, "first")
     if flags.shape != (n_games,):
         raise ShapeError("first", flags.shape, f"one True or False for each of the {n_games} games")
     if flags.dtype.kind != "b":
-        raise ParameterError("first", flags[:5].tolist(), "'left', 'right', None, or a column of booleans")
+        raise ParameterError("first", flags[:5].tolist(), "'left', 'right', None or a column of booleans")
     return np.stack((flags, ~flags), axis=1).astype(np.float64)

@@ -27,7 +27,7 @@ def covariance(likelihood: Likelihood, point: LikelihoodPoint, raw: Counts | Non
     derivatives of each vote. It does not assume that the model is right.
     """
     if len(point.x) > MOST_ITEMS + 2:
-        raise ParameterError("method", "information", f'"bootstrap" for more than {MOST_ITEMS} items')
+        raise ParameterError("method", "information", f"'bootstrap' for more than {MOST_ITEMS} items")
     inverse = point.inverse(means=raw is None)
     if raw is not None:
         inverse = inverse @ _score_outer_products(likelihood, point, raw) @ inverse
@@ -74,8 +74,10 @@ def bootstrap(model: StrengthModel, n_resamples: int, rng: np.random.Generator) 
     shares = counts.cells.ravel() / heaviest
     total, shares = float(counts.cells.sum()), shares / shares.sum()
     if total > MOST_DRAWS:
-        allowed = f"of a sum up to {MOST_DRAWS:g} for a bootstrap, which draws as many votes"
-        raise ParameterError("sample_weight", f"with sum {total:g}", allowed)
+        raise ParameterError.because(
+            f"sample_weight sums to {total:g}, but a bootstrap draws that many votes and can draw at most "
+            f"{MOST_DRAWS:g}. Divide the weights, or use another method."
+        )
     draws = max(1, round(total))
     ratings = np.empty((n_resamples, counts.n_items))
     for k in range(n_resamples):

@@ -69,7 +69,7 @@ class BradleyTerry(StrengthModel):
         """Raise for parameters outside their range."""
         super().check_parameters()
         if not (isinstance(self.ties, str) and self.ties in ("half", "drop")):
-            raise ParameterError("ties", self.ties, "half or drop")
+            raise ParameterError("ties", self.ties, "'half' or 'drop'")
 
     def _effective_counts(self, counts: Counts) -> Counts:
         cells = np.zeros_like(counts.cells)
@@ -297,12 +297,12 @@ class Glicko(SequentialModel):
         """Raise for parameters outside their range."""
         check_number("deviation", self.deviation, above=0.0)
         if self.deviation > WIDEST:
-            allowed = f"at most {WIDEST:g}, so that it can be squared"
+            allowed = f"at most {WIDEST:g}"
             raise ParameterError("deviation", self.deviation, allowed)
         check_number("c", self.c, least=0.0)
         check_number("floor", self.floor, least=0.0)
         if self.floor > self.deviation:
-            raise ParameterError("floor", self.floor, f"at most the deviation, {self.deviation}")
+            raise ParameterError("floor", self.floor, f"at most deviation={self.deviation}")
         if self.period is not None:
             check_number("period", self.period, above=0.0, also="None")
         for name in ("initial", "advantage"):
@@ -313,10 +313,14 @@ class Glicko(SequentialModel):
         if self.period is None:
             return NO_NUMBERS
         if times is None:
-            raise ParameterError("period", self.period, "None where the votes have no time: pass time=")
+            raise ParameterError.because(
+                "period was given, but the votes have no times. Pass time=... to fit."
+            )
         numbers = np.floor(times / self.period)
         if np.abs(numbers).max() > MOST:
-            raise ParameterError("period", self.period, f"longer: the times have more than {MOST:g} of them")
+            raise ParameterError.because(
+                f"period={self.period:g} is too short: the times span more than {MOST:g} periods."
+            )
         return numbers.astype(np.int64)
 
     def newcomers(self, n: int) -> State:

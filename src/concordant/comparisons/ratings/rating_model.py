@@ -116,8 +116,8 @@ class RatingModel(BaseEstimator):  # type: ignore[misc]
         now = self.get_params()
         for name, value in vars(self).get("learned_", {}).items():
             if name in now and name not in self.may_change and now[name] is not value and now[name] != value:
-                allowed = f"{value!r}, as when the model was fitted, or fit again"
-                raise ParameterError(name, now[name], allowed)
+                hint = f"It was {value!r} when the model was fitted. Set it back, or fit again."
+                raise ParameterError(name, now[name], "unchanged after fit", hint=hint)
 
     def _effective_counts(self, counts: Counts) -> Counts:
         """Transform counts of votes to those that the model uses, such as ties as half wins."""

@@ -15,6 +15,7 @@ from concordant._base.validate import (
     check_whole,
     freeze,
     refuse_misaligned,
+    sum_overflow_error,
 )
 from concordant.comparisons.ratings.intervals import drawn_interval, open_ranks
 from concordant.comparisons.ratings.leaderboard import Leaderboard, leaderboard
@@ -220,10 +221,10 @@ class SequentialModel(RatingModel):
         columns = {"left": left, "right": right, "outcome": outcome, "sample_weight": sample_weight}
         times, clock = check_times(time, len(votes), **columns)
         if (times is None) != math.isnan(self.latest_):
-            problem = "time is given for some votes and not for others"
+            problem = "time is missing for some votes"
             raise LabelError(problem, "give the time of all votes, in `fit` and `update`, or of none.")
         if clock != vars(self).get("clock_", clock):
-            problem = f"time holds {clock}, and of the votes so far it held {self.clock_}"
+            problem = f"time holds {clock}, but earlier votes had {self.clock_}"
             raise LabelError(problem, "give the time of all votes as one kind.")
         if times is not None and times.min() < self.latest_:
             early = f"time[{times.argmin()}] = {times.min():g}"
@@ -239,7 +240,7 @@ class SequentialModel(RatingModel):
         self._play(state, played, NO_NUMBERS)
         ratings = _check_finite(self._rate(state), votes.items.names)
         if not np.isfinite(state.levels[:, :2]).all():
-            raise ParameterError("sample_weight", "given", "smaller: their sum is no double")
+            raise sum_overflow_error("sample_weight")
         self.history_ = [played] if fresh else [*self.history_, played]
         self.known_, self.state_, self.ratings_ = votes.items, state, ratings
         self.latest_ = math.nan if times is None else float(times.max())

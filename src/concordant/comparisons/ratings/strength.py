@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from concordant._base.segments import one_blas_thread
 from concordant._base.validate import (
     INT32_MAX,
+    all_zero_error,
     check_choice,
     check_flag,
     check_number,
@@ -173,7 +174,7 @@ class StrengthModel(RatingModel):
         """Maximise the likelihood of all votes so far, starting from the current ratings."""
         self.check_parameters()
         if not counts.cells.any():
-            raise ParameterError("sample_weight", "all zero", "above 0 for at least one vote")
+            raise all_zero_error("sample_weight", "vote")
         likelihood = self.likelihood(counts, self.alpha)
         if likelihood.alpha == 0.0:
             tied = bool(likelihood.counts.totals[1] > 0.0)
@@ -181,7 +182,7 @@ class StrengthModel(RatingModel):
         with one_blas_thread():
             maximum = maximise(likelihood, self.start(likelihood, fresh=fresh), self.tol, self.max_iter)
         if not maximum.converged:
-            text = f"no maximum within {maximum.n_iter} steps: raise max_iter, tol or alpha"
+            text = f"No maximum was found within {maximum.n_iter} steps. Raise max_iter, tol or alpha."
             warnings.warn(text, ConvergenceWarning, stacklevel=4)
         self.store_maximum(likelihood, maximum)
 
@@ -325,7 +326,7 @@ class StrengthModel(RatingModel):
             Number of resamples and seed of "bootstrap".
         """
         if scale not in ("natural", "elo"):
-            raise ParameterError("scale", scale, "natural or elo")
+            raise ParameterError("scale", scale, "'natural' or 'elo'")
         self.check_fitted()
         check_share("level", level, 0.95)
         base, unit = (0.0, 1.0) if scale == "natural" else (1500.0, ELO)

@@ -21,6 +21,7 @@ from concordant._base.validate import (
     freeze,
     id_kind,
     refuse_misaligned,
+    sum_overflow_error,
 )
 from concordant.data.labels import Comparisons
 from concordant.exceptions import EmptyDataError, LabelError, OutcomeWarning, ParameterError, UnknownNameError
@@ -110,8 +111,8 @@ def _is_single(value: object) -> bool:
 def check_side(ids: ArrayLike, name: str) -> NDArray[Any]:
     """Check the ids of one side; a single id is a column of length 1."""
     if isinstance(ids, (set, frozenset, dict, Iterator)):
-        problem = f"{name} is a {type(ids).__name__}, and not a column with one id a vote"
-        hint = f"give a list or an array: list({name}), where its order is that of the votes."
+        problem = f"{name} is a {type(ids).__name__}, not a column with one id per vote"
+        hint = f"pass a list or an array, such as list({name}) if its order is that of the votes."
         raise LabelError(problem, hint)
     return check_ids([ids.item() if isinstance(ids, np.ndarray) else ids] if _is_single(ids) else ids, name)
 
@@ -120,7 +121,7 @@ def _read_columns(left: ArrayLike, right: ArrayLike, outcome: ArrayLike) -> Comp
     """Check the columns of votes; single ids with one outcome are one vote."""
     for name, column in (("right", right), ("outcome", outcome)):
         if column is None:
-            hint = "give left, right and outcome, one of each a vote, or one Comparisons."
+            hint = "pass left, right and outcome with one entry per vote, or a Comparisons."
             raise LabelError(f"{name} is missing", hint)
     sides = check_side(left, "left"), check_side(right, "right")
     return Comparisons(*sides, [outcome] if _is_single(outcome) else outcome)
@@ -144,7 +145,9 @@ def read_votes(
     """
     comparisons = left if isinstance(left, Comparisons) else None
     if comparisons is not None and (right is not None or outcome is not None):
-        raise ParameterError("right", right, "left out, as outcome is, where left is a Comparisons")
+        raise ParameterError.because(
+            "left is a Comparisons, which has its own right and outcome. Leave them out."
+        )
     refuse_misaligned(left=left, right=right, outcome=outcome, sample_weight=sample_weight)
     if comparisons is None:
         with warnings.catch_warnings():
@@ -159,7 +162,7 @@ def read_votes(
     check_lengths("left", len(comparisons), sample_weight=weights)
     with np.errstate(over="ignore"):
         if weights is not None and not np.isfinite(weights.sum()):
-            raise ParameterError("sample_weight", "given", "smaller: their sum is no double")
+            raise sum_overflow_error("sample_weight")
     if (alone := np.flatnonzero(comparisons.left_codes == comparisons.right_codes)).size:
         name = comparisons.left[alone[0]].item()
         raise LabelError(f"vote {alone[0]} is between {name!r} and itself", "drop votes of one item.")

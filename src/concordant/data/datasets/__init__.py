@@ -121,7 +121,11 @@ def load(
 
 def _select_splits(dataset: Dataset, fold: int | None, split: str | None) -> tuple[str, ...]:
     if fold is not None and not is_whole(fold, 1, dataset.folds):
-        allowed = f"None or 1 to {dataset.folds}" if dataset.folds else f"None: {dataset.name} has no folds"
+        allowed = (
+            f"None or 1 to {dataset.folds}"
+            if dataset.folds
+            else f"None for {dataset.name}, which has no folds"
+        )
         raise ParameterError("fold", fold, allowed)
     if split is None:
         return SPLITS if dataset.folds else ("all",)
@@ -129,7 +133,7 @@ def _select_splits(dataset: Dataset, fold: int | None, split: str | None) -> tup
     if split not in available_splits:
         raise UnknownNameError(f"split of {dataset.name}", split, available_splits or ("None",))
     if fold is None and dataset.folds > 1:
-        raise ParameterError("fold", fold, f"1 to {dataset.folds} where a split is asked for")
+        raise ParameterError("fold", fold, f"1 to {dataset.folds} if split is given")
     return (split,)
 
 

@@ -50,7 +50,7 @@ PROBLEMS = (
     ("the grade {token!r} is not a decimal number", "a line is `grade qid:N 1:value 2:value ... # comment`."),
     ("the grade {token!r} is negative", "grades start at 0; map spam to 0 or drop these rows."),
     ("no `qid:` after the grade, though the first row has one", "give every row its query id, or none."),
-    ("{token!r} is not `qid:` and a whole number below 2**63", "renumber the queries."),
+    ("{token!r} is not `qid:` and an integer below 2**63", "renumber the queries."),
     ("{token!r} is not `index:value`", "`qid:` stands after the grade, on every row or on none."),
     ("feature {token!r}, where indices start at 1", "pass zero_based=True if this file counts from 0."),
     ("feature {token!r} lies beyond n_features", "raise n_features, or leave it out."),
@@ -384,7 +384,7 @@ def _check_options(sparse: bool, n_features: int | None, dtype: DTypeLike, fill:
     if not isinstance(fill, numbers.Real):
         raise ParameterError("fill", fill, "a number")
     if sparse and fill != 0:
-        raise ParameterError("fill", fill, "0 when sparse=True: what a sparse matrix leaves out is zero")
+        raise ParameterError("fill", fill, "0 with sparse=True")
     if n_features is not None:
         check_whole("n_features", n_features, 0, also="None")
     return np.dtype(dtype)
@@ -401,8 +401,7 @@ def _check_size(
         return
     problem = f"makes a dense matrix of {n_rows:,} x {layout.width:,} numbers ({size / 2**30:,.0f} GiB)"
     if n_features is not None:
-        allowed = f"smaller or come with sparse=True, since it {problem}"
-        raise ParameterError("n_features", n_features, allowed)
+        raise ParameterError.because(f"n_features={n_features} {problem}. Lower it, or pass sparse=True.")
     # A malformed line explains a wild index better; one column is enough room to find it.
     read_outline(chunks, layout)
     source, offset, widest = find_widest(chunks)
@@ -434,7 +433,7 @@ def _read_docids(chunks: list[TextChunk], spans: IntArray) -> np.ndarray | None:
 
 def _group_sizes(group: PathLike | Iterable[PathLike] | ArrayLike) -> IntArray:
     if not isinstance(group, str | os.PathLike | Iterable):
-        raise ParameterError("group", group, "a list of sizes, or a file of them")
+        raise ParameterError("group", group, "a list of sizes or the name of a file of sizes")
     names = [group] if isinstance(group, str | os.PathLike) else list(group)
     if not names or not isinstance(names[0], str | os.PathLike):
         return np.asarray(names)
@@ -454,12 +453,13 @@ def _read_sizes(path: PathLike) -> IntArray:
 
 def _group_ids(sizes: IntArray, n_rows: int, *, has_qid: bool) -> IntArray:
     if has_qid:
-        raise ParameterError("group", "given", "left out, since the rows have `qid:`")
+        raise ParameterError.because("group was given, but the rows already have `qid:`. Leave group out.")
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
-        raise ParameterError("group", sizes.tolist()[:5], "whole numbers, 0 or more")
+        raise ParameterError("group", sizes.tolist()[:5], "integers >= 0")
     if sizes.sum() != n_rows:
-        total = f"{len(sizes)} sizes adding up to {sizes.sum()}"
-        raise ParameterError("group", total, f"sizes that add up to the {n_rows} rows")
+        raise ParameterError.because(
+            f"group must add up to the {n_rows} rows, got {len(sizes)} sizes that add up to {sizes.sum()}."
+        )
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
@@ -534,7 +534,7 @@ def _format_heads(y: ArrayLike, qid: ArrayLike, n_rows: int) -> list[str]:
     grades, qid = check_grades(y), check_ids(qid)
     check_lengths("X", n_rows, y=grades, qid=qid)
     if qid.dtype.kind not in "iu":
-        raise NotNumericError("qid", f"its dtype is {qid.dtype}, and LETOR knows whole numbers only")
+        raise NotNumericError("qid", f"its dtype is {qid.dtype}, and LETOR needs integers")
     if (qid < 0).any() or (qid > 2**63 - 1).any():
         raise ParameterError("qid", int(qid.min()), "between 0 and 2**63 - 1")
     texts = [repr(grade).removesuffix(".0") for grade in grades.tolist()]
@@ -549,6 +549,8 @@ def _format_comments(docid: ArrayLike | None, n_rows: int) -> list[str]:
     check_lengths("X", n_rows, docid=names)
     for name in names:
         if UNREADABLE.search(name):
-            raise ParameterError("docid", name, "a line of text, without blanks around it or `docid =` in it")
+            raise ParameterError(
+                "docid", name, "text on one line, without leading or trailing blanks and without `docid =`"
+            )
     leads = [" # " if BLANK.search(name) else " #docid = " for name in names]
     return [lead + name if name else "" for lead, name in zip(leads, names, strict=True)]

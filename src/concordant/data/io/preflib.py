@@ -184,9 +184,9 @@ def _parse_vote(
     items = [item for group in ballot for item in group]
     if strict and len(items) > len(ballot):
         hint = "rename it .toc or .toi."
-        raise MalformedLineError(path, line, 0, "a tie, in a file of strict orders", hint)
+        raise MalformedLineError(path, line, 0, "there is a tie in a file of strict orders", hint)
     if complete and len(items) < n_items:
-        problem = f"{len(items)} alternatives of {n_items}, in a file of complete orders"
+        problem = f"the order has {len(items)} of {n_items} alternatives in a file of complete orders"
         raise MalformedLineError(path, line, 0, problem, "rename it .soi or .toi.")
     return int(count), ballot
 
@@ -221,7 +221,7 @@ def _parse_ballot(path: PathLike, line: int, order: str, shift: int, n_items: in
             raise MalformedLineError(path, line, column, f"{piece!r} does not fit `1,2,{{3,4}}`")
         at = match.end() if match else at
     if inside or wants_item:
-        raise MalformedLineError(path, line, shift + len(order), "the order breaks off")
+        raise MalformedLineError(path, line, shift + len(order), "the order is incomplete")
     return ballot
 
 

@@ -159,7 +159,9 @@ def parse_outcomes(outcomes: Mapping[Any, int] | str | None) -> dict[str, int]:
     meanings: dict[str, int] = {}
     for name, value in outcomes.items():
         if meanings.setdefault(normalize_outcome(name), int(value)) != value:
-            raise ParameterError("outcomes", name, "given once: case and blanks around it make no difference")
+            raise ParameterError.because(
+                f"outcomes has {name!r} twice. Case and surrounding blanks are ignored."
+            )
     return meanings
 
 

@@ -200,7 +200,9 @@ def _read_arrow(path: PathLike, ids: Iterable[str]) -> Any:
     if inner.suffix not in FORMATS:
         raise UnknownNameError("table format", inner.suffix, FORMATS)
     if inner != Path(path) and inner.suffix not in (".csv", ".tsv"):
-        raise ParameterError("path", str(path), "uncompressed, since Parquet and Feather compress themselves")
+        raise ParameterError(
+            "path", str(path), "uncompressed", hint="Parquet and Feather files compress themselves."
+        )
     with naming_damage(path, inner.suffix):
         return FORMATS[inner.suffix](path, ids)
 

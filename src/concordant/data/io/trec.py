@@ -136,7 +136,7 @@ def read_qrels(path: PathLike) -> Qrels:
         bad = read_integers(buffer, spans[:, 3], grade)
         if bad >= 0:
             hint = f"a line is {QRELS_FORM}."
-            raise _field_error(path, buffer, spans[bad, 3], "is not a whole number", hint)
+            raise _field_error(path, buffer, spans[bad, 3], "is not an integer", hint)
         return Qrels(*_read_ids(path, buffer, spans), grade)
 
 
@@ -186,7 +186,7 @@ def _split_fields(path: PathLike, columns: int, form: str, *, longer: bool = Fal
     rows, fault, n_columns = split_fields(buffer, spans, longer)
     if fault >= 0:
         line, column = locate(buffer, fault)
-        problem = f"{columns} columns belong here, not {n_columns}"
+        problem = f"expected {columns} columns, got {n_columns}"
         raise MalformedLineError(path, line, column, problem, f"a line is {form}.")
     if rows == 0:
         raise EmptyDataError(str(path))
@@ -295,7 +295,7 @@ def write_qrels(path: PathLike, qid: ArrayLike, docid: ArrayLike, grades: ArrayL
     documents = _check_text_ids("docid", docid, len(grades))
     if (broken := np.flatnonzero(~((np.mod(grades, 1) == 0) & (np.abs(grades) < 2**53)))).size:  # also NaN
         row = int(broken[0])
-        raise GradeError(float(grades[row]), f"row {row}", "is not a whole number", "qrels hold those only.")
+        raise GradeError(float(grades[row]), f"row {row}", "is not an integer", "qrels hold those only.")
     _check_distinct(queries, documents)
     with write_atomically(path) as stream:
         for query, document, grade in zip(queries, documents, grades.astype(np.int64).tolist(), strict=True):
@@ -358,5 +358,5 @@ def _check_text_ids(name: str, ids: ArrayLike, n_rows: int | None = None) -> lis
     unwritable = re.compile(r"^$|[ \t\r\n]" + ("|^#" if name == "qid" else ""))
     for text_id in column:
         if unwritable.search(text_id):
-            raise ParameterError(name, text_id, "text without blanks; a query id does not begin with #")
+            raise ParameterError(name, text_id, "text without blanks" + " or a leading #" * (name == "qid"))
     return column

@@ -107,12 +107,12 @@ def _least_and_most(n_items: int | tuple[int, int]) -> tuple[int, int]:
     """
     bounds = tuple(n_items) if isinstance(n_items, (tuple, list)) else (n_items, n_items)
     if len(bounds) != 2:
-        raise ParameterError("n_items", n_items, "a number, or (least, most)")
+        raise ParameterError("n_items", n_items, "a number or a pair (least, most)")
     least, most = bounds
     check_counts(n_items=least)
     check_counts(n_items=most)
     if most < least:
-        raise ParameterError("n_items", n_items, "a number, or (least, most) with least <= most")
+        raise ParameterError("n_items", n_items, "a number or a pair (least, most) with least <= most")
     return least, most
 
 
@@ -319,7 +319,7 @@ def permutations(
     if model not in ORDER_MODELS:
         raise UnknownNameError("order model", model, ORDER_MODELS)
     if not spread > 0:
-        raise ParameterError("spread", spread, "above 0")
+        raise ParameterError("spread", spread, "positive")
     check_counts(n_labels=n_labels)
     rng = np.random.default_rng(seed)
     items = _draw_items(rng, n_queries, n_items, n_features, 1, noise=0.0, shuffle=shuffle)

@@ -143,7 +143,9 @@ def _draw_stratified(
             drawn[tie].append((pairs[rows], y[rows]))
             n_drawn[tie] += len(rows)
     else:
-        raise ParameterError("tie_share", n_ties / n, "a share that this noise and threshold can produce")
+        raise ParameterError.because(
+            f"tie_share={n_ties / n:g} cannot be reached with this noise and threshold. Change one of them."
+        )
     batches = drawn[True] + drawn[False]
     order = rng.permutation(n)
     return np.concatenate([p for p, _ in batches])[order], np.concatenate([y for _, y in batches])[order]

@@ -208,7 +208,7 @@ def _read_metrics(model: Any, metrics: Any, convention: str | Convention | None)
             convention = read_metric(model_metric).convention  # so that one table has one convention
     metric_list = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     if not metric_list:
-        raise ParameterError("metrics", metrics, "one metric at least, such as 'ndcg@10'")
+        raise ParameterError("metrics", metrics, "at least one metric, such as 'ndcg@10'")
     return list(dict.fromkeys(read_metric(metric, convention=convention) for metric in metric_list))
 
 

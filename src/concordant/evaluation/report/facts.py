@@ -159,7 +159,9 @@ def model_scores(model: Any, X: ArrayLike, queries: Queries) -> Any:
     if not is_model(model):
         return model
     if X is None:
-        raise ParameterError("X", None, "given: a model scores features. Only an array of scores needs none")
+        raise ParameterError.because(
+            "X is missing: a model needs features to score. Pass X, or an array of scores."
+        )
     ranker = last_step(model)
     if not hasattr(ranker, "scores_to_rank"):
         scores = model.predict(X)
@@ -256,7 +258,7 @@ def fit_learning_curve(
     from concordant.rankers.folds import read_eval_set
 
     if not is_model(model):
-        raise ParameterError("learning_curve", "training rows", "left out where the model is only its scores")
+        raise ParameterError.because("learning_curve needs a model to fit again, got an array of scores.")
     features, labels, qid = read_eval_set(training, "learning_curve")
     features = features if hasattr(features, "shape") else np.asarray(features)
     rows = FitRows.from_columns(features, labels, qid, None, None)

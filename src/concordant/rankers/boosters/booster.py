@@ -17,7 +17,7 @@ import numpy as np
 
 from concordant._base.progress import is_verbose
 from concordant._base.segments import allow_forks
-from concordant.exceptions import MissingExtraError, ParameterError
+from concordant.exceptions import MissingExtraError, ParameterError, show_value
 from concordant.rankers.boosters.plan import Slopes, draw_seed, slopes
 from concordant.rankers.fit_progress import open_status_bar
 from concordant.surrogates import Loss, Squared, Surrogate
@@ -325,8 +325,8 @@ class Booster(ABC):
         for name, value in trees.params.items():
             for main_name in self.find_aliases(name):
                 if main_name in self.reserved_params:
-                    expected = f"without {name!r}: {self.reserved_params[main_name]}"
-                    raise ParameterError("params", {name: value}, expected)
+                    reason = self.reserved_params[main_name]
+                    raise ParameterError.because(f"params may not set {name}={show_value(value)}: {reason}.")
                 params.pop(main_name, None)
         return {**params, **trees.params}
 

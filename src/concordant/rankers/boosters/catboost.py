@@ -78,12 +78,9 @@ class CatBoost(Booster):
     def check(self, surrogate: Surrogate, curvature: str) -> None:
         """Raise for losses that CatBoost lacks, and for a chosen curvature, which CatBoost fixes."""
         if not self.accepts_loss(surrogate):
-            allowed = (
-                "'softmax' or 'squared' (centred) for booster='catboost', which has no other listwise loss"
-            )
-            raise ParameterError("surrogate", surrogate, allowed)
+            raise ParameterError("surrogate", surrogate, "'softmax' or 'squared' for booster='catboost'")
         if curvature != "auto":
-            raise ParameterError("curvature", curvature, "'auto' for booster='catboost', which takes its own")
+            raise ParameterError("curvature", curvature, "'auto' for booster='catboost'")
 
     def _library_params(self, trees: Trees, data: TrainingFacts) -> dict[str, Any]:
         softmax = isinstance(data.surrogate, Softmax)
@@ -145,8 +142,10 @@ class CatBoost(Booster):
     ) -> tuple[Any, bytes]:
         """Continue from CatBoost's snapshot, as if training had not stopped."""
         if segment.start is not None:
-            allowed = "None with warm_start of booster='catboost', whose snapshots are of whole fits"
-            raise ParameterError("checkpoint", str(segment.folder), allowed)
+            raise ParameterError.because(
+                "checkpoint and warm_start do not work together with booster='catboost'. Leave one of them "
+                "out."
+            )
         last = segment.begun + segment.rounds
         with _open_snapshot(segment) as file:
             params = {**trees.params, **SNAPSHOTS, "train_dir": str(file.parent)}

@@ -51,8 +51,8 @@ class Encoding:
             values = column(X, number)
             matrix[:, number] = [codes.get(value, np.nan) for value in values]
             if levels and np.isnan(matrix[:, number]).all() and (unknown := _sorted_categories(values)):
-                text = f"no category of feature {number} was seen by fit: {unknown[0]!r}, say, is not one of "
-                text += f"{levels[:3]}, of type {type(levels[0]).__name__}; all of them count as missing"
+                example = f"{unknown[0]!r} is not in {levels[:3]} (type {type(levels[0]).__name__})"
+                text = f"fit saw no value of feature {number}, so all count as missing: {example}."
                 warnings.warn(text, UserWarning, stacklevel=4)
         return matrix
 
@@ -98,7 +98,7 @@ def categorical_numbers(user_features: Any, X: Any) -> tuple[int, ...]:
     if (isinstance(user_features, str) and user_features != "from_dtype") or not (
         user_features is None or hasattr(user_features, "__len__")
     ):
-        allowed = "'from_dtype', None, or a list of names or numbers of features"
+        allowed = "'from_dtype', None or a list of feature names or numbers"
         raise ParameterError("categorical_features", user_features, allowed)
     if frame is None and (user_features is None or isinstance(user_features, str)):
         return ()
@@ -109,25 +109,27 @@ def categorical_numbers(user_features: Any, X: Any) -> tuple[int, ...]:
         features = _expand_mask(user_features, X.shape[1])
         numbers = tuple(sorted({_feature_number(feature, names, X.shape[1]) for feature in features}))
     if numbers and hasattr(X, "tocsr"):
-        allowed = "None for sparse features, which are numbers"
+        allowed = "None for sparse features"
         raise ParameterError("categorical_features", user_features, allowed)
     if frame is not None and (text := set(_columns_of_type(frame, nw.String)) - set(numbers)):
         name = frame.columns[min(text)]
-        allowed = f"a list that names {name!r}, which is text; or give that column the type of a category"
-        raise ParameterError("categorical_features", user_features, allowed)
+        raise ParameterError.because(
+            f"Column {name!r} is text and not in categorical_features. List it there, or convert the column "
+            "to a categorical type."
+        )
     return numbers
 
 
 def _expand_mask(user_features: Any, n_features: int) -> list[Any]:
     """Return names and numbers as they are, or the numbers that a mask selects."""
     if not isinstance(user_features, Iterable):
-        allowed = "a list of names or numbers, a mask, or None"
+        allowed = "a list of feature names or numbers, a mask or None"
         raise ParameterError("categorical_features", user_features, allowed)
     features = list(user_features)
     if not features or not all(isinstance(feature, (bool, np.bool_)) for feature in features):
         return features
     if len(features) != n_features:
-        allowed = f"one truth value for each of the {n_features} features, if it is a mask"
+        allowed = f"a mask with one boolean for each of the {n_features} features"
         raise ParameterError("categorical_features", user_features, allowed)
     return np.flatnonzero(features).tolist()
 
@@ -142,7 +144,7 @@ def _feature_number(feature: Any, names: list[str], n_features: int) -> int:
             raise UnknownNameError("feature", feature, names)
         return names.index(feature)
     if not is_whole(feature, 0, n_features - 1):
-        allowed = f"names, or whole numbers from 0 to {n_features - 1}"
+        allowed = f"feature names or integers from 0 to {n_features - 1}"
         raise ParameterError("categorical_features", feature, allowed)
     return int(feature)
 
@@ -159,13 +161,16 @@ def monotonic_signs(constraints: Any, names: list[str], n_features: int) -> tupl
     if isinstance(constraints, Mapping):
         for name, sign in constraints.items():
             if not names:
-                allowed = "a list: a dict goes by name, and the features of fit had none"
-                raise ParameterError("monotonic_cst", constraints, allowed)
+                raise ParameterError(
+                    "monotonic_cst",
+                    constraints,
+                    "a list with one entry per feature, as X has no feature names",
+                )
             signs[_feature_number(str(name), names, n_features)] = sign
     else:
         is_list = hasattr(constraints, "__len__") and not isinstance(constraints, str)
         signs = list(constraints) if is_list else []
     if len(signs) != n_features or any(sign not in (-1, 0, 1) for sign in signs):
-        allowed = f"-1, 0 or 1 for each of the {n_features} features, or a dict of them by name"
+        allowed = f"-1, 0 or 1 for each of the {n_features} features, or a dict of these by feature name"
         raise ParameterError("monotonic_cst", constraints, allowed)
     return tuple(map(int, signs))

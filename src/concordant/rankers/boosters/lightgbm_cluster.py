@@ -27,7 +27,7 @@ from uuid import uuid4
 import numpy as np
 
 from concordant._base.segments import kernel_threads
-from concordant.exceptions import ClusterError, ParameterError, WorkerLostError
+from concordant.exceptions import ClusterError, ParameterError, WorkerLostError, show_value
 from concordant.rankers.boosters.booster import BoostingMonitor, Round, Trees
 from concordant.rankers.boosters.lightgbm import LightGBM
 from concordant.rankers.boosters.plan import Slopes, slopes
@@ -246,17 +246,17 @@ def _subscribed(client: Any, topic: str, on_message: Callable[[Any], object]) ->
 
 
 RESERVED_PARAMS = {  # parameters that lightgbm.dask sets -> what to use instead
-    "num_threads": "each worker's own number of threads is taken",
+    "num_threads": "each worker uses its own number of threads",
     "num_machines": "it is the number of workers",
 }
 IN_MEMORY_PARAMS = {  # parameters for rows in memory -> their default, and why it is kept on a cluster
-    "eval_set": (None, "there are no scores between rounds; use score on held-out queries after the fit"),
-    "early_stopping": (None, "there are no scores between rounds"),
-    "callback": (None, "workers do not wait for it between rounds"),
-    "checkpoint": (None, "LightGBM cannot go on there from what was written"),
-    "warm_start": (False, "LightGBM cannot begin there with the trees of another fit"),
-    "categorical_features": ("from_dtype", "categories would have to be the same in all partitions"),
-    "n_jobs": (-1, "each worker's own number of threads is taken"),
+    "eval_set": (None, "Call score on held-out queries after the fit."),
+    "early_stopping": (None, "There is no evaluation between rounds."),
+    "callback": (None, "Workers do not stop between rounds."),
+    "checkpoint": (None, "LightGBM cannot resume training there."),
+    "warm_start": (False, "LightGBM cannot continue from earlier trees there."),
+    "categorical_features": ("from_dtype", "Categories may differ between partitions."),
+    "n_jobs": (-1, "Each worker uses its own number of threads."),
 }
 # LightGBM's defaults
 NETWORK_DEFAULTS = {"machines": "", "local_listen_port": 12400, "num_machines": 1, "num_threads": 0}
@@ -268,21 +268,24 @@ def check_cluster_params(params: Mapping[str, Any], X: Any, eval_set: Any, clien
     if not (isinstance(X, Scan) or is_collection(X)):
         return
     if params["booster"] != "lightgbm":
-        raise ParameterError("booster", params["booster"], "'lightgbm' for scans and collections")
+        raise ParameterError("booster", params["booster"], "'lightgbm' for scans and Dask collections")
     if isinstance(X, Scan) and client is None:
-        allowed = (
-            "a distributed.Client: trees want all rows in memory, here that of a cluster's workers; or read "
-            "the files (cc.read_table, cc.read_letor), if they fit in that of this process"
+        raise ParameterError.because(
+            "Boosted trees need all rows in memory, so a scan needs a cluster: pass "
+            "client=distributed.Client(...). "
+            "If the data fits in memory here, read it with cc.read_table or cc.read_letor."
         )
-        raise ParameterError("client", None, allowed)
     for name, (default, reason) in IN_MEMORY_PARAMS.items():
         value = eval_set if name == "eval_set" else params[name]
         if value is not None and value is not default and value != default:
-            raise ParameterError(name, value, f"{default!r} on a cluster: {reason}")
+            raise ParameterError(name, value, f"{default!r} on a cluster", hint=reason)
     by_dtype = params["categorical_features"] is not None
     for name, kind in getattr(X, "dtypes", {}).items() if by_dtype and hasattr(X, "columns") else ():
         if str(kind) == "category":
-            raise ParameterError("X", f"column {name!r} of categories", "of numbers alone on a cluster")
+            raise ParameterError.because(
+                f"Column {name!r} is categorical, but on a cluster all features must be numeric. Encode it "
+                "first."
+            )
     ClusteredLightGBM().check_params(params["params"] or {})
 
 
@@ -342,8 +345,10 @@ class ClusteredLightGBM(LightGBM):
         """Raise if `params` sets what is fixed on a cluster."""
         for name, value in params.items():
             for main_name in self.find_aliases(name) & set(RESERVED_PARAMS):
-                expected = f"without {name!r} on a cluster: {RESERVED_PARAMS[main_name]}"
-                raise ParameterError("params", {name: value}, expected)
+                reason = RESERVED_PARAMS[main_name]
+                raise ParameterError.because(
+                    f"params may not set {name}={show_value(value)} on a cluster: {reason}."
+                )
 
     def grow_or_stump_on_cluster(
         self,

@@ -15,6 +15,7 @@ from concordant._base.validate import (
     check_share,
     check_whole,
     is_whole,
+    list_words,
 )
 from concordant.data.queries import Queries
 from concordant.exceptions import GradeError, ParameterError
@@ -50,16 +51,16 @@ def check_parameters(params: Mapping[str, Any]) -> None:
             check_whole(name, value, least, INT32_MAX, also="None" * optional)
     jobs = params["n_jobs"]
     if jobs is not None and not is_whole(jobs, -1, -1):
-        check_whole("n_jobs", jobs, 1, INT32_MAX, also="-1 or None: the library's own choice")
+        check_whole("n_jobs", jobs, 1, INT32_MAX, also="None (-1 and None leave it to the library)")
     check_number("learning_rate", params["learning_rate"], above=0.0)
     check_number("l2", params["l2"], least=0.0)
     check_number("subsample", params["subsample"], above=0.0, most=1.0)
     check_number("colsample", params["colsample"], above=0.0, most=1.0)
     check_share("validation_fraction", params["validation_fraction"], 0.1)
     if params["callback"] is not None and not callable(params["callback"]):
-        raise ParameterError("callback", params["callback"], "a function of a Round, or None")
+        raise ParameterError("callback", params["callback"], "a function that takes a Round, or None")
     if params["params"] is not None and not isinstance(params["params"], Mapping):
-        raise ParameterError("params", params["params"], "a dict of the library's parameters, or None")
+        raise ParameterError("params", params["params"], "a dict of the library's parameters or None")
 
 
 def draw_seed(random_state: Any) -> int:
@@ -168,13 +169,15 @@ def chosen_loss(
 def _resolve_curvature(loss: Surrogate, kind: str) -> str:
     check_choice("curvature", kind, KINDS)
     if not loss.curvatures:
-        allowed = "one with a curvature, by which trees step; its corners, or steepness, leave it without"
-        raise ParameterError("surrogate", loss, allowed)
+        raise ParameterError.because(
+            f"surrogate {loss} has no second derivative or bound of one, which boosted trees need. Choose a "
+            "smooth surrogate."
+        )
     if kind == "auto":
         return loss.curvatures[0]
     if kind not in loss.curvatures:
-        available = ", ".join(map(repr, ("auto", *loss.curvatures)))
-        raise ParameterError("curvature", kind, f"one of {available} for {loss}")
+        available = list_words(map(repr, ("auto", *loss.curvatures)))
+        raise ParameterError("curvature", kind, f"{available} for {loss}")
     return kind
 
 

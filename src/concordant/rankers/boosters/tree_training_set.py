@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from concordant._base.validate import all_zero_error
 from concordant.data.check import weight_kind
 from concordant.data.queries import Queries
 from concordant.exceptions import ModelFileError, ParameterError
@@ -118,7 +119,7 @@ def _restored(file: Snapshot, monitor: BoostingMonitor) -> tuple[bytes, int, boo
         progress = arrays["contents"].tobytes(), int(facts["rounds"]), bool(facts["ended"])
         stopped_by = OWN_ENDS[OWN_ENDS.index(facts["stopped_by"])]
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(file.path, "it does not say how far the training came", ANEW) from error
+        raise ModelFileError(file.path, "it does not record the progress of the training", ANEW) from error
     monitor.rewind(history)
     monitor.losses, monitor.stopped_by = losses, stopped_by
     return progress
@@ -224,7 +225,7 @@ def mean_weight(sums: Sequence[tuple[float, float, int]]) -> tuple[float, float]
     """
     highest = max(top for top, _, _ in sums)
     if not highest:
-        raise ParameterError("sample_weight", "all zero", "positive for at least one row")
+        raise all_zero_error("sample_weight", "row")
     mean = sum(total * (top / highest) for top, total, _ in sums) / sum(number for _, _, number in sums)
     return highest, mean
 
@@ -238,9 +239,8 @@ def split_heldout(rows: FitRows, share: float, seed: int | None) -> tuple[FitRow
     heldout_rows = queries.rows(np.sort(shuffled[round((1.0 - share) * len(positive)) :]))
     train = np.setdiff1d(np.arange(queries.n_rows), heldout_rows)
     if not (heldout_rows.size and len(heldout_rows) < len(queries.rows(positive))):
-        allowed = (
-            f"such that of {len(positive)} queries that count some are held out, and some are not; or give "
-            "eval_set"
+        raise ParameterError.because(
+            f"validation_fraction={share:g} of {len(positive)} queries leaves none to train on or none to "
+            "validate on. Change it, or pass eval_set."
         )
-        raise ParameterError("validation_fraction", share, allowed)
     return rows.take(train), rows.take(np.sort(heldout_rows))

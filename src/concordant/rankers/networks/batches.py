@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from concordant._base.validate import list_words
 from concordant.exceptions import NonFiniteError, ParameterError
 from concordant.metrics.metric import Metric
 from concordant.rankers.device_losses import FORMS, device_loss, torch_device, working_on
@@ -39,8 +40,8 @@ def read_device(device: Any) -> torch.device:
     try:
         resolved = torch_device(name)
     except ParameterError:
-        visible = f"torch {torch.__version__} sees {torch.cuda.device_count()} GPUs here"
-        raise ParameterError("device", device, f"'auto', 'cpu', 'cuda' or 'cuda:0'; {visible}") from None
+        hint = f"torch {torch.__version__} sees {torch.cuda.device_count()} GPUs."
+        raise ParameterError("device", device, "'auto', 'cpu', 'cuda' or 'cuda:0'", hint=hint) from None
     if resolved.type == "cuda" and resolved.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return resolved
@@ -190,8 +191,8 @@ def loss_of_batch(surrogate: Surrogate, device: torch.device) -> LossOfBatch:
         torch_loss = device_loss(surrogate)
         return lambda scores, batch: torch_loss(scores, batch.labels, batch.weights, batch.lists)
     if device.type != "cpu":
-        names = ", ".join(sorted(kind.name for kind in FORMS))
-        raise ParameterError("surrogate", surrogate, f"one of {names} on a GPU; device='cpu' takes all")
+        names = list_words(sorted(kind.name for kind in FORMS))
+        raise ParameterError("surrogate", surrogate, f"{names} on a GPU", hint="device='cpu' takes all.")
 
     def on_host(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         labels, weights = (column.double().numpy() for column in (batch.labels, batch.weights))

@@ -85,7 +85,7 @@ class Recorder:
         except RuntimeError as error:
             self.works, recording = False, None
             reason = str(error).partition("\n")[0]
-            text = f"steps are launched one by one, which is slower: {reason}"
+            text = f"Training is slower, because its steps cannot be recorded as a CUDA graph: {reason}"
             warnings.warn(text, UserWarning, stacklevel=2)
         _restore_state(trainer, state)
         return recording

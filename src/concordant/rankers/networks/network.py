@@ -111,7 +111,7 @@ def check_transforms(transforms: Any) -> tuple[str, ...]:
     """
     names = () if transforms is None else (transforms,) if isinstance(transforms, str) else transforms
     if not isinstance(names, (tuple, list)):
-        raise ParameterError("transforms", transforms, f"None, one or several of {', '.join(TRANSFORMS)}")
+        raise ParameterError("transforms", transforms, f"None or some of {', '.join(map(repr, TRANSFORMS))}")
     for name in names:
         if not isinstance(name, str) or name not in TRANSFORMS:
             raise UnknownNameError("transform", name, TRANSFORMS)

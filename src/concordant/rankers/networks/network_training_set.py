@@ -97,8 +97,8 @@ class NetworkTrainingSet:
         if not test.n_informative:
             return self, None
         if not train.n_informative:
-            cut = f"without {len(heldout)} of {len(filled)} none has labels that differ"
-            text = f"no query is held out: {cut}; lower validation_fraction, or give eval_set"
+            cut = f"without {len(heldout)} of {len(filled)} queries, none has labels that differ"
+            text = f"No query is held out, because {cut}. Lower validation_fraction, or pass eval_set."
             warnings.warn(text, UserWarning, stacklevel=3)
             return self, None
         heldout_rows = rows.take(self.queries.rows(heldout))
@@ -133,15 +133,15 @@ def check_parameters(params: Mapping[str, Any]) -> None:
             check_whole(name, params[name], least, DOUBLE_MAX, also="None")
     hidden = params["hidden"]
     if not isinstance(hidden, (tuple, list)) or not all(is_whole(width, 1, INT64_MAX) for width in hidden):
-        raise ParameterError("hidden", hidden, "a tuple of whole numbers >= 1, one per layer")
+        raise ParameterError("hidden", hidden, "a tuple of integers >= 1, one per layer")
     check_flag("context", params["context"])
     check_flag("warm_start", params["warm_start"])
     if not (isinstance(params["amp"], str) and params["amp"] == "auto"):
         check_flag("amp", params["amp"], also="'auto'")
     if params["callback"] is not None and not callable(params["callback"]):
-        raise ParameterError("callback", params["callback"], "a function of an Epoch, or None")
+        raise ParameterError("callback", params["callback"], "a function that takes an Epoch, or None")
     folder = params["checkpoint"]
     if not isinstance(folder, (str, os.PathLike, type(None))) or (isinstance(folder, str) and not folder):
-        raise ParameterError("checkpoint", folder, "a folder, or None")
+        raise ParameterError("checkpoint", folder, "a folder or None")
     check_transforms(params["transforms"])
     check_assumption(params["assume"], params["f"])

@@ -78,7 +78,7 @@ class NetworkCheckpoint:
         facts = saved[0]
         is_valid = all(isinstance(facts.get(name), kind) for name, kind in KINDS.items())
         if not (is_valid and isinstance(facts.get("start_score", ""), (float, type(None)))):
-            raise ModelFileError(self.file.path, "it does not say how far the training came", ANEW)
+            raise ModelFileError(self.file.path, "it does not record the progress of the training", ANEW)
         return saved
 
 
@@ -169,8 +169,10 @@ def build_trainer(
     offsets = training_set.queries.offsets
     pool = Pool.from_rows(scorer, training_set.X, labels, weights, offsets, device, kind, unit)
     if bool(is_beyond(pool.inputs).any()):
-        allowed = "such that features of this size become single precision: 'standard', say"
-        raise ParameterError("transforms", params["transforms"], allowed)
+        raise ParameterError.because(
+            f"Some features are too large for single precision with transforms={params['transforms']!r}. Try "
+            "transforms='standard'."
+        )
     return Trainer(
         scorer=scorer,
         pool=pool,
@@ -212,8 +214,10 @@ def _build_network(
     shape = int(n_features), widths, bool(params["context"]), level
     if last is not None:
         if last.shape != shape:
-            last_shape = f"{last.shape} (features, hidden, context, level)"
-            raise ParameterError("warm_start", True, f"False: the last fit has {last_shape}, not {shape}")
+            raise ParameterError.because(
+                "warm_start needs the network of the last fit, whose (features, hidden, context, level) is "
+                f"{last.shape}, got {shape}. Set warm_start=False."
+            )
         scorer = copy.deepcopy(last)
         scorer.set_dropout(float(params["dropout"]))
         return scorer

@@ -255,7 +255,7 @@ def grow_despite_losses(client: Any, grow: Callable[[bool], Grown]) -> Grown:
             return grow(turn > 0)
         except WorkerLostError as error:
             n_left, problem = wait_for_workers(client, n_workers, RETURN), str(error).splitlines()[0]
-            message = f"{problem} All trees are grown again, by {n_left} workers; there were {n_workers}."
+            message = f"{problem} All trees are grown again by {n_left} of {n_workers} workers."
             warnings.warn(message, UserWarning, stacklevel=4)
     return grow(True)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from concordant._base.segments import one_blas_thread, segment_sum
+from concordant._base.validate import all_zero_error
 from concordant.data.check import joint_weight_kind, weight_kind
 from concordant.data.queries import naming_query
 from concordant.exceptions import NonFiniteError, ParameterError
@@ -217,7 +218,7 @@ class PartitionedObjective:
     def visits(self, route: Route) -> Iterator[tuple[LinearObjective, IntArray]]:
         """Read the parts of the route in order."""
         if not isinstance(self.parts, StreamedParts):
-            raise ParameterError("parts", self.parts, "read by this process: a walk is of one machine")
+            raise ParameterError("parts", self.parts, "read by this process")
         prepared = self.parts.iter_prepared(np.array([number for number, _ in route]))
         return ((part, order) for part, (_, order) in zip(prepared, route, strict=True))
 
@@ -404,8 +405,7 @@ def is_refuted(metric: Metric, surrogate: Surrogate, spaces: Sequence[str]) -> b
 def refuse_joint(metric: Metric) -> None:
     """Raise for a metric whose value on a part depends on other parts."""
     if not metric.by_query:
-        allowed = "a number for data in parts, each of which has a highest grade of its own"
-        raise ParameterError("max_grade", metric.convention.max_grade, allowed)
+        raise ParameterError("max_grade", metric.convention.max_grade, "a number for data in parts")
 
 
 def joint_sample(facts: Sequence[Any], index: Index, mass: float | None) -> Sample:
@@ -419,7 +419,7 @@ def index_shares(index: Index) -> FloatArray:
     """Return the share of each query in the mean, in the order of the parts."""
     weights = np.ones(index.n_queries) if index.weights is None else index.weights
     if not weights.any():
-        raise ParameterError("query_weight", "all zero", "positive for at least one query")
+        raise all_zero_error("query_weight", "query")
     weights = weights / weights.max()  # so that huge and tiny ones can be added
     shares: FloatArray = weights / weights[index.order].sum()
     return shares
@@ -448,7 +448,7 @@ def assign_queries(
 def _check_facts(facts: tuple[PartFacts, ...], stats: PartStats, n_rows: int) -> None:
     """Raise if no row counts, or if squares of features overflow."""
     if not any(part_facts.counts for part_facts in facts):
-        raise ParameterError("sample_weight", "all zero", "positive for at least one row")
+        raise all_zero_error("sample_weight", "row")
     sound = stats.widest < np.sqrt(np.finfo(np.float64).max / n_rows)
     if not sound.all():
         where = f"feature {int(np.argmin(sound))}"

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from concordant._base.validate import all_zero_error
 from concordant.data.check import weight_kind
 from concordant.data.queries import naming_query
-from concordant.exceptions import ParameterError, ShapeError
+from concordant.exceptions import ShapeError
 from concordant.metrics.metric import Metric
 from concordant.rankers.fit_progress import show_pass
 from concordant.rankers.fitted_certificate import Sample
@@ -211,7 +212,7 @@ def partitioned_pairs(
         facts = parts.each(report, preparation.digests)
     largest = max(part_facts.largest for part_facts in facts)
     if not largest:
-        raise ParameterError("sample_weight", "all zero", "positive for at least one row")
+        raise all_zero_error("sample_weight", "row")
     sample = joint_sample(facts, index, None)
     claim = look_up_guarantee(metric, PairSquared(), decoder, sample.space, n_items=int(index.sizes.max()))
     zero_sums = _zero_sums(facts, symmetric=preparation.symmetric)

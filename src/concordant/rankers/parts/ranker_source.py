@@ -23,11 +23,11 @@ from concordant.scale.cluster_parts import (
 from concordant.scale.parts import Parts, Prepare
 from concordant.scale.scan.index import Index, Piece
 from concordant.scale.scan.parquet import ParquetPart
-from concordant.scale.scan.scan import Part, PartRows, Scan, locating
+from concordant.scale.scan.scan import Part, PartRows, Scan, locating, scan_column_error
 
 Addresses = Sequence[str] | None
 """Address of the worker that must hold each part; see `ClusterParts`."""
-ON_CLUSTER = "'lbfgs', 'newton' or 'bundle' on a cluster: a walk from query to query is of one machine"
+SGD_ON_CLUSTER = "solver='sgd' does not run on a cluster. Use solver='lbfgs', 'newton' or 'bundle'."
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +92,17 @@ def as_parts_source(
     if isinstance(X, Scan):
         for name, value in columns.items():
             if value is not None:
-                raise ParameterError(name, type(value).__name__, "left out: a scan has its own columns")
+                raise scan_column_error(name)
         client = None if client is None else check_client(client)
         pieces = [in_columns(part) for part in X.parts] if by_columns else X.parts
         return PartsSource(client, pieces, None, X.index, X.n_features, X.feature_names, X.weighted)
     if is_collection(X):
         return _collection_source(X, columns, check_client(client))
     if client is not None:
-        allowed = (
-            "left out: X is in memory here; a scan (cc.scan_parquet) or Dask collections go to a cluster"
+        raise ParameterError.because(
+            "client was given, but X is an in-memory array. Pass a scan (cc.scan_parquet) or Dask "
+            "collections to train on a cluster."
         )
-        raise ParameterError("client", type(client).__name__, allowed)
     if collections := [name for name, value in columns.items() if is_collection(value)]:
         hint = "give X as a Dask array or frame too, or compute() the others."
         raise LabelError(f"{collections[0]} is a Dask collection, and X is not", hint)
@@ -217,7 +217,9 @@ def _check_partition(number: int, X: Any, apart: Mapping[str, Any]) -> PartRows 
     """Check the rows of a partition, on a worker; None if it is empty."""
     X, beside = X if isinstance(X, tuple) else (X, {})
     if hasattr(X, "tocsr"):
-        raise FeaturesError("X", "its chunks are sparse; X.map_blocks(lambda chunk: chunk.toarray()) is not")
+        raise FeaturesError(
+            "X", "its chunks are sparse; make them dense by X.map_blocks(lambda chunk: chunk.toarray())"
+        )
     with locating(CollectionPiece(number)):
         columns = {**apart, **{name: _align_series(name, series, X.index) for name, series in beside.items()}}
         if len(X):
@@ -233,7 +235,7 @@ def _align_series(name: str, series: Any, index: Any) -> Any:
     if index.is_unique and len(series) == len(index) and index.isin(series.index).all():
         return series.loc[index]
     difference = "differ" if index.is_unique else "differ, and repeat values"
-    hint = f"take X and {name} from one frame; or give {name}.to_dask_array(), whose rows go by their place."
+    hint = f"take X and {name} from one frame, or pass {name}.to_dask_array() to match rows by position."
     raise LabelError(f"the rows of {name} are not those of X: their indices {difference}", hint)
 
 

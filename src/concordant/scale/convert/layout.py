@@ -144,7 +144,7 @@ def check_dtype(dtype: Any) -> str | None:
         return None
     names = [name for name in DTYPES if dtype in (name, getattr(np, name), np.dtype(name))]
     if not names:
-        raise ParameterError("dtype", dtype, "float32, float64 or None")
+        raise ParameterError("dtype", dtype, "'float32', 'float64' or None")
     return names[0]
 
 

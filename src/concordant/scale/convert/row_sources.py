@@ -105,7 +105,7 @@ class ConversionOptions:
     def assign_names(self, n_features: int, first: int = 1, *, docid: bool) -> Roles:
         """Name the columns of a source without names: features are f1, f2, and so on."""
         if weights := [role for role in ("sample_weight", "query_weight") if self.roles[role] is not None]:
-            raise ParameterError(weights[0], self.roles[weights[0]], "None: the source has no such column")
+            raise ParameterError(weights[0], self.roles[weights[0]], "None for a source without that column")
         check_qid_column(self.roles["qid"])
         names = self.roles["features"]
         if names is None:

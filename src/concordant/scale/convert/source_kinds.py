@@ -36,7 +36,7 @@ from concordant.scale.scan.row_groups import (
     read_footer,
     text_bytes,
 )
-from concordant.scale.scan.scan import PartRows, Scan
+from concordant.scale.scan.scan import PartRows, Scan, scan_column_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -292,7 +292,7 @@ def _scan_source(scan: Scan, options: ConversionOptions) -> RowSource:
     requested = {**options.roles, "qid": None if options.roles["qid"] == "qid" else options.roles["qid"]}
     for name, value in requested.items():
         if value is not None:
-            raise ParameterError(name, value, "left out: a scan has its own columns")
+            raise scan_column_error(name)
     parts: Sequence[Any] = scan.parts
     documents = max(part.docid_bytes for part in parts)
     layout = options.layout(parts[0].roles, parts[0].dtype, documents)
@@ -300,7 +300,7 @@ def _scan_source(scan: Scan, options: ConversionOptions) -> RowSource:
 
 
 SOURCE_KINDS = (
-    "a file, several files, a folder of Parquet files, ranking data, a frame, a scan, or several frames"
+    "a file, several files, a folder of Parquet files, ranking data, a frame, a scan or several frames"
 )
 
 
@@ -315,7 +315,7 @@ def open_source(
     """Build the row source; an iterable is spooled to the folder's disk until the stack is closed."""
     source = RankingData.like(source) or source
     if isinstance(source, Mapping):  # whose keys would be taken for file names
-        raise ParameterError("source", type(source).__name__, SOURCE_KINDS)
+        raise ParameterError.because(f"source must be {SOURCE_KINDS}, got {type(source).__name__}.")
     if isinstance(source, Iterable) and not (_is_path(source) or _is_whole(source)):
         pieces = iter(source)
         first = next(pieces, None)
@@ -329,7 +329,7 @@ def open_source(
         return _file_source(list_paths(source, "source"), options, n_features, zero_based)
     _refuse_letor(n_features, zero_based)
     if not _is_whole(source):
-        raise ParameterError("source", type(source).__name__, SOURCE_KINDS)
+        raise ParameterError.because(f"source must be {SOURCE_KINDS}, got {type(source).__name__}.")
     return _scan_source(source, options) if isinstance(source, Scan) else _table_source(source, options)
 
 
@@ -391,7 +391,9 @@ def _file_kind(file: str) -> str:
     if Path(file).is_dir() or inner.suffix == ".pq":
         return ".parquet"
     if inner != Path(file) and inner.suffix in FORMATS and inner.suffix not in (".csv", ".tsv"):
-        raise ParameterError("source", file, "uncompressed, since Parquet and Feather compress themselves")
+        raise ParameterError(
+            "source", file, "uncompressed", hint="Parquet and Feather files compress themselves."
+        )
     return {".arrow": ".feather"}.get(inner.suffix, inner.suffix if inner.suffix in FORMATS else "")
 
 
@@ -399,7 +401,9 @@ def _refuse_letor(n_features: int | None, zero_based: bool) -> None:
     """Raise if options of LETOR text are passed for another source."""
     if n_features is not None or zero_based:
         name, value = ("n_features", n_features) if n_features is not None else ("zero_based", zero_based)
-        raise ParameterError(name, value, "left out: it is about LETOR text")
+        raise ParameterError.because(
+            f"{name}={value!r} was given, but it applies to LETOR text only. Leave it out."
+        )
 
 
 class LetorSource:

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from concordant._base.files import PathLike, write_atomically
 from concordant._base.progress import is_verbose, open_progress_bar
-from concordant._base.validate import check_choice
+from concordant._base.validate import all_zero_error, check_choice
 from concordant.data.check import to_query_weights
 from concordant.data.queries import Queries
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
@@ -111,7 +111,7 @@ class ParquetForm:
                     writer.write_table(group.cast(schema), row_group_size=group.num_rows)
                 writer.add_key_value_metadata({SUM: f"{summed.crc:08x}"})
             if not weight:
-                raise ParameterError("query_weight", "all zero", "positive for at least one query")
+                raise all_zero_error("query_weight", "query")
 
     def largest_weight(self, group: Any, name: str | None) -> float:
         """Return the largest query weight; raise if rows of a query have different weights."""
@@ -372,10 +372,10 @@ def _refuse_long(counts: QueryCounts, layout: RowLayout, room: int) -> None:
     longest = int(np.argmax(counts.sizes))
     size = int(counts.sizes[longest]) * layout.row_bytes
     if size > room:
-        query = f"query {counts.ids[longest].item()!r} has {counts.sizes[longest]:,} rows"
+        query = f"Query {counts.ids[longest].item()!r} has {counts.sizes[longest]:,} rows"
         least = format_size(IN_FLIGHT * size, up=True)
-        allowed = f"at least {least}, {IN_FLIGHT} times the largest query: {query}"
-        raise ParameterError("memory", format_size(IN_FLIGHT * room), allowed)
+        allowed = f"at least {least}, {IN_FLIGHT} times the largest query"
+        raise ParameterError("memory", format_size(IN_FLIGHT * room), allowed, hint=f"{query}.")
 
 
 @contextmanager

@@ -163,7 +163,7 @@ def text_pieces(path: str, size: int = PIECE) -> Iterator[tuple[int, LetorText]]
                 start, lines = start + end, lines + text.count(b"\n", 0, end)
             remainder = text[end:]
     if not lines and has_only_cr(np.frombuffer(remainder, dtype=np.uint8)):
-        raise MalformedLineError(path, 1, 0, "lines end in CR alone", "convert the line ends to LF.")
+        raise MalformedLineError(path, 1, 0, "lines end with CR only", "convert the line ends to LF.")
     if remainder:
         yield start, LetorText(path, np.frombuffer(remainder + b"\n", dtype=np.uint8), lines)
 
@@ -214,8 +214,9 @@ class Outline:
             problem = f"feature {widest} makes every row {format_size(size)} long, more than memory allows"
             raise letor.malformed_line(text, offset, problem, "raise memory, or correct the index.")
         if size > self.room:
-            raise ParameterError(
-                "n_features", self.width, f"smaller: a row would be {format_size(size)} long"
+            raise ParameterError.because(
+                f"n_features={self.width} makes every row {format_size(size)} long. Lower it, or raise "
+                "memory."
             )
 
     def parse(self, text: LetorText) -> RankingData:
@@ -319,10 +320,8 @@ class Runs:
     def from_file(cls, file: str, outline: Outline) -> Runs | None:
         """Read a file once and raise at the first malformed line; None if it has no rows."""
         if Path(file).suffix in COMPRESSED:
-            allowed = (
-                'plain text, to be read from the middle; cc.write_parquet(files, "train.parquet") converts'
-            )
-            raise ParameterError("files", file, allowed)
+            hint = 'cc.write_parquet(files, "train.parquet") converts.'
+            raise ParameterError("files", file, "uncompressed text", hint=hint)
         pieces, end, lines = [], 0, 0
         for at, text in text_pieces(file):
             ends = np.flatnonzero(text.buffer == NEWLINE)

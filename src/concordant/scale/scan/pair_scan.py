@@ -166,7 +166,7 @@ class PairScan:
     memory: int
 
     def __post_init__(self) -> None:
-        check_memory(self.parts, self.memory, "write smaller row groups")
+        check_memory(self.parts, self.memory, "Write smaller row groups.")
 
     @property
     def n_rows(self) -> int:

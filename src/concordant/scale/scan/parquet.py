@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from concordant._base.files import PathLike, list_paths
-from concordant._base.validate import check_nonnegative
+from concordant._base.validate import all_zero_error, check_nonnegative
 from concordant.data.check import to_query_weights
 from concordant.data.io.roles import Roles
 from concordant.data.io.tables import (
@@ -325,8 +325,10 @@ def _files_in(path: str) -> list[str]:
     visible = [file for file in sorted(Path(path).iterdir()) if file.name[0] not in "._"]
     for folder in visible:
         if folder.is_dir() and not _is_parquet(folder) and any(map(_is_parquet, folder.rglob("*"))):
-            where = f"a folder whose files stand in it, but there are some in {os.fspath(folder)!r}"
-            raise ParameterError("path", path, f"{where}: give a list of files or folders")
+            raise ParameterError.because(
+                f"path {path!r} has Parquet files in the subfolder {os.fspath(folder)!r}. Pass a list of "
+                "files or folders."
+            )
     return [file for entry in visible if _is_parquet(entry) for file in _files_in(os.fspath(entry))]
 
 
@@ -401,7 +403,7 @@ def _build_scan(parts: Sequence[ParquetPart], memory: int) -> Scan:
     ]
     index = Index.from_pieces(pieces, [part.name for part in parts])
     if index.weights is not None and not index.weights.any():
-        raise ParameterError("query_weight", "all zero", "positive for at least one query")
+        raise all_zero_error("query_weight", "query")
     roles = parts[0].roles
     weighted = roles.sample_weight is not None
     return Scan(tuple(parts), index, len(roles.features), roles.features, memory, weighted)

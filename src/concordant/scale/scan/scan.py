@@ -170,7 +170,9 @@ class Scan:
     weighted: bool = False
 
     def __post_init__(self) -> None:
-        check_memory(self.parts, self.memory, "cc.write_parquet(..., row_group=...) writes smaller ones")
+        check_memory(
+            self.parts, self.memory, "cc.write_parquet(..., row_group=...) writes smaller row groups."
+        )
 
     @property
     def n_rows(self) -> int:
@@ -200,13 +202,20 @@ def _with_docid(part: Any) -> Any:
     return replace(part, documents=True) if hasattr(part, "documents") else part
 
 
-def check_memory(parts: Sequence[Part], memory: int, otherwise: str) -> None:
-    """Raise if a part takes too much memory; `otherwise` is what else can be done, for the message."""
+def scan_column_error(name: str) -> ParameterError:
+    """Build the error for a column passed along with a scan."""
+    return ParameterError.because(
+        f"{name} was given, but a scan already names its columns. Leave {name} out."
+    )
+
+
+def check_memory(parts: Sequence[Part], memory: int, hint: str) -> None:
+    """Raise if a part takes too much memory."""
     widest = max(parts, key=lambda part: part.nbytes)
     if IN_FLIGHT * widest.nbytes > memory:
         least = format_size(IN_FLIGHT * widest.nbytes, up=True)
         allowed = f"at least {least}, {IN_FLIGHT} times {widest.name}"
-        raise ParameterError("memory", format_size(memory), f"{allowed}; or {otherwise}")
+        raise ParameterError("memory", format_size(memory), allowed, hint=hint)
 
 
 def parse_size(value: object, name: str = "memory") -> int:

@@ -29,10 +29,10 @@ def _refuse_splits(source: ExportSource, path: PathLike) -> None:
         for name in ("zero_as_missing", "linear_tree"):
             if f"[{name}: 1]" in text:
                 hint = f"leave {name} out of params, or serve the file that LightGBM itself reads."
-                raise ExportError(path, f"the trees there do not know {name}", hint)
+                raise ExportError(path, f"its trees do not support {name}", hint)
     if source.last.trees_.categorical:
         number = source.last.trees_.categorical[0]
-        problem = f"{source.names[number]} has categories, and the trees there know thresholds only"
+        problem = f"{source.names[number]} is categorical, and its trees support numeric thresholds only"
         raise ExportError(path, problem, "fit it as numbers, such as one column of 0 and 1 per category.")
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concordant._base.files import COMPRESSED, PathLike, write_atomically
-from concordant.exceptions import ExportError, ParameterError, UnknownNameError
+from concordant._base.validate import list_words
+from concordant.exceptions import ExportError, ParameterError, UnknownNameError, show_value
 from concordant.rankers.boosters import BOOSTERS
 from concordant.store.export.elasticsearch import elasticsearch_draft
 from concordant.store.export.export_sources import ExportSource, read_model
@@ -30,7 +31,7 @@ SHOWN = 3  # categories of a feature, and features
 def _native_draft(source: ExportSource, path: PathLike, library: str) -> Draft:
     """Return the trees in the format of the library; only those used for prediction."""
     if source.kind != "trees":
-        problem = f"{type(source.last).__name__} has no trees, which format={library!r} is a file of"
+        problem = f"{type(source.last).__name__} has no trees, and format={library!r} holds trees only"
         raise ExportError(path, problem, "'json' and 'onnx' hold linear models and networks.")
     trees = source.last.trees_
     if trees.library != library:
@@ -222,7 +223,7 @@ def _find_format(path: Path, format_name: str | None) -> str:
         if suffix not in names_by_suffix:
             hint = f"name the format, one of {', '.join(FORMATS)}; "
             hint += f"or end in one of {' '.join(names_by_suffix)}."
-            raise ExportError(path, f"no format goes by the suffix {suffix!r}", hint)
+            raise ExportError(path, f"no format has the suffix {suffix!r}", hint)
         return names_by_suffix[suffix]
     if not isinstance(format_name, str) or format_name not in FORMATS:
         raise UnknownNameError("format", format_name, FORMATS)
@@ -233,13 +234,16 @@ def _read_options(format_name: str, path: Path, **user_options: Any) -> dict[str
     for option, value in user_options.items():
         if value is not None and option not in FORMATS[format_name].options:
             having = [name for name, entry in FORMATS.items() if option in entry.options]
-            raise ParameterError(option, value, f"left out of {format_name!r}; {', '.join(having)} read it")
+            raise ParameterError.because(
+                f"{option}={show_value(value)} has no effect on format {format_name!r}. It is for "
+                f"{list_words(having)}."
+            )
     options: dict[str, Any] = {}
     if "name" in FORMATS[format_name].options:
         model_name = user_options["name"]
         options["name"] = path.name.partition(".")[0] if model_name is None else model_name
         if not (isinstance(options["name"], str) and options["name"]):
-            raise ParameterError("name", model_name, "a text that is not empty")
+            raise ParameterError("name", model_name, "a non-empty string")
     if "dtype" in FORMATS[format_name].options:
         options["dtype"] = _dtype_name(user_options["dtype"])
     return options
@@ -256,5 +260,5 @@ def _dtype_name(dtype: Any) -> str:
     except TypeError:
         name = ""
     if name not in DTYPES:
-        raise ParameterError("dtype", dtype, f"one of {', '.join(DTYPES)}")
+        raise ParameterError("dtype", dtype, list_words(map(repr, DTYPES)))
     return name

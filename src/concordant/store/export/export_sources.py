@@ -60,13 +60,15 @@ def _read_scaler(step: Any, path: PathLike) -> Affine:
     name = type(step).__name__
     if type(step) not in SCALERS:
         scaler_names = ", ".join(scaler.__name__ for scaler in SCALERS)
-        problem = f"the step {name} cannot be folded into weights"
+        problem = f"the step {name} cannot be merged into the weights"
         hint = f"those that can are {scaler_names}; do the rest where features are made."
         raise ExportError(path, problem, hint)
     check_is_fitted(step)
     if getattr(step, "clip", False):
         hint = "fit it with clip=False."
-        raise ExportError(path, f"{name} with clip=True is not linear, and cannot be folded", hint)
+        raise ExportError(
+            path, f"{name} with clip=True is not linear, so it cannot be merged into the weights", hint
+        )
     ones, zeros = np.ones(step.n_features_in_), np.zeros(step.n_features_in_)
     if isinstance(step, MinMaxScaler):
         min_max = np.asarray(step.scale_, dtype=np.float64), np.asarray(step.min_, dtype=np.float64)
@@ -234,13 +236,13 @@ def feature_names(model: Any, features: ArrayLike, n_features: int) -> tuple[str
         return fitted_names
     names = tuple(features) if np.iterable(features) and not isinstance(features, str) else (None,)
     if not all(isinstance(name, str) and name for name in names):
-        raise ParameterError("features", features, "a list of names, none of them empty")
+        raise ParameterError("features", features, "a list of non-empty names")
     if len(names) != n_features:
         raise ShapeError("features", (len(names),), f"one name for each of {n_features} features")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ParameterError("features", twice, "different for each feature")
+        raise ParameterError.because(f"features has {twice!r} twice. Give each feature its own name.")
     if names != fitted_names and set(names) == set(fitted_names):  # each weight would go to another feature
-        allowed = f"in the order of the fit, {', '.join(fitted_names)}; or left out"
-        raise ParameterError("features", features, allowed)
+        allowed = f"in the order of the fit ({', '.join(fitted_names)})"
+        raise ParameterError("features", features, allowed, hint="Or leave it out.")
     return names

@@ -238,7 +238,7 @@ def _read_back(draft: Draft, rows: FloatArray, path: PathLike) -> FloatArray:
         raise
     except Exception as error:  # whatever libraries raise
         first = str(error).partition("\n")[0][:200]
-        problem = f"its reader does not read what would be written ({type(error).__name__}: {first})"
+        problem = f"its reader cannot read the file that would be written ({type(error).__name__}: {first})"
         raise ExportError(path, problem, "nothing was written; please report it, with the model.") from error
 
 
@@ -276,7 +276,7 @@ def _refuse_unscored(file_scores: FloatArray, path: PathLike) -> None:
     if not (is_finite := np.isfinite(file_scores)).all():
         row = int(np.argmin(is_finite))
         hint = "weights or features are beyond its numbers: bring the features nearer to 1, and fit again."
-        raise ExportError(path, f"what would be written scores golden row {row} as {file_scores[row]}", hint)
+        raise ExportError(path, f"the written file would score golden row {row} as {file_scores[row]}", hint)
 
 
 def _refuse_lost(
@@ -290,7 +290,7 @@ def _refuse_lost(
     if most > LOST * spread > 0.0:
         off = f"{most:.3g}, while the scores of golden rows differ by {spread:.3g} (standard deviation)"
         hint = f"{draft.wider}features lose digits there, those far from 0 most: subtract a constant where "
-        problem = f"what would be written is off by {off}"
+        problem = f"the written file would be off by {off}"
         raise ExportError(path, problem, f"{hint}they are made, and fit again.")
 
 
@@ -298,7 +298,7 @@ def _refuse_different(share: FloatArray, difference: FloatArray, tolerance: floa
     worst = int(np.argmax(share))
     if share[worst] > tolerance:
         off = f"{difference[worst]:.3g}, {share[worst]:.3g} of its size; {tolerance:.1g} is allowed"
-        problem = f"what would be written scores golden row {worst} otherwise than the model: off by {off}"
+        problem = f"the written file would score golden row {worst} differently from the model: off by {off}"
         raise ExportError(path, problem, "nothing was written; please report it, with the model.")
 
 
@@ -344,7 +344,7 @@ def _user_batches(source: ExportSource, golden: Any) -> Iterator[FloatArray]:
     from concordant.data.queries import Queries
 
     if source.kind == "ratings":
-        raise ParameterError("golden", type(golden).__name__, "left out: ratings have no features")
+        raise ParameterError.because("golden was given, but ratings have no features. Leave it out.")
     rows = _user_rows(source, getattr(golden, "X", golden))
     qid = getattr(golden, "qid", None)
     if source.kind != "network" or not source.last.scorer_.context or qid is None:
@@ -362,7 +362,9 @@ def _user_rows(source: ExportSource, golden: Any) -> FloatArray:
     columns = getattr(golden, "column_names", columns)  # of a pyarrow table, whose `columns` are arrays
     fitted = feature_names(source.model, None, source.n_features)
     if columns is not None and fitted and [str(name) for name in columns] != list(fitted):
-        raise ParameterError("golden", list(columns)[:5], "of the features that were fitted, in their order")
+        raise ParameterError.because(
+            f"The columns of golden must be the fitted features in their order, got {list(columns)[:5]}."
+        )
     if np.ndim(golden) == 3:
         golden = np.asarray(golden).reshape(-1, np.shape(golden)[-1])
     is_trees = source.kind == "trees"

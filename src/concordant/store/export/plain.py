@@ -133,7 +133,7 @@ def plain_draft(source: ExportSource, path: PathLike) -> Draft:
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         problem = f"it holds what JSON cannot ({error})"
-        raise ExportError(path, problem, "names are text or whole numbers, and weights finite.") from error
+        raise ExportError(path, problem, "names are text or integers, and weights finite.") from error
     return Draft(text.encode() + b"\n", _read_plain, notes=context_notes(source))
 
 
@@ -146,7 +146,7 @@ def refuse_trees(source: ExportSource, path: PathLike, form: str) -> None:
     if source.kind == "trees":
         library = source.last.trees_.library
         hint = f"format={library!r} is the file that {library} itself reads."
-        raise ExportError(path, f"a BoostedRanker has no form as {form}", hint)
+        raise ExportError(path, f"a BoostedRanker cannot be written as {form}", hint)
 
 
 def metric_name(source: ExportSource) -> str | None:

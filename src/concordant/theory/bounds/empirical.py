@@ -313,7 +313,9 @@ def _assemble_bound(
     lists, tight = shape(X, queries, facts.codes), version == "tight"
     farthest = lists.farthest if M is None else check_number("M", M, above=0.0)
     if farthest < lists.farthest:
-        raise ParameterError("M", M, f"at least {lists.farthest:.6g}, the distance of a document in X")
+        raise ParameterError(
+            "M", M, f"at least {lists.farthest:.6g}, the largest distance of a document in X"
+        )
     height = facts.ceiling if tight else facts.height(radius.B * farthest)
     scores = LinearScorer(X).all_scores(coef)
     return EmpiricalBound(
@@ -356,7 +358,9 @@ def _minimised_hinge(model: Any) -> Surrogate:
     if isinstance(surrogate, (ListwiseHinge, PositionHinge, Preorder)):
         return surrogate
     if not hasattr(model, "metric"):
-        raise ParameterError("loss", None, "given: the model names no metric whose hinge could be taken")
+        raise ParameterError.because(
+            "loss is missing: the model has no metric from which to choose one. Pass loss=..."
+        )
     return ListwiseHinge(read_metric(model.metric))
 
 
@@ -389,7 +393,7 @@ def _choose_radius(
         getattr(model, "surrogate_", None) == hinge and getattr(model, "fit_scale", True) is False
     )
     if B == "regulariser" and not (is_penalised_hinge and alpha > 0.0):
-        raise ParameterError("B", B, "'union', unless the ranker minimised this loss with fit_scale=False")
+        raise ParameterError("B", B, "'union' unless the ranker minimised this loss with fit_scale=False")
     if is_penalised_hinge and alpha > 0.0 and B != "union":
         return _penalty_radius(facts, alpha, length, delta)
     return union_radius(length, base, delta)
@@ -406,9 +410,10 @@ def _penalty_radius(facts: HingeFacts, alpha: float, length: float, delta: float
     """Return the B that the penalty promises: the objective at the optimum is at most that at 0."""
     radius = math.sqrt(2.0 * facts.rest / alpha)
     if length > radius:
-        promised = f"no longer than {radius:.4g}, as the penalty promises, or B 'union'"
-        allowed = f"{promised} (sample_weight, warm_start, a later alpha?)"
-        raise ParameterError("coef_", f"of length {length:.4g}", allowed)
+        raise ParameterError.because(
+            f"coef_ has length {length:.4g}, but the penalty allows at most {radius:.4g}. Was the model "
+            "fitted with sample_weight, warm_start or another alpha? Use B='union'."
+        )
     return Radius("regulariser", radius, delta)
 
 
@@ -417,5 +422,7 @@ def union_radius(length: float, base: float, delta: float) -> Radius:
     start = math.log2(check_number("base", base, above=0.0))
     k = max(math.ceil(math.log2(length) - start), 0) if length > 0.0 else 0
     if k > MOST_DOUBLINGS:
-        raise ParameterError("coef_", f"of length {length:g}", f"at most {base:g} * 2^{MOST_DOUBLINGS} long")
+        raise ParameterError.because(
+            f"coef_ has length {length:g}, but at most {base:g} * 2^{MOST_DOUBLINGS} is possible. Raise base."
+        )
     return Radius("union", base * 2.0**k, delta / ((k + 1) * (k + 2)))

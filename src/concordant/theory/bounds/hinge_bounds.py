@@ -391,8 +391,7 @@ def _check_version(version: str, mode: str) -> None:
     check_choice("version", version, VERSIONS)
     check_choice("mode", mode, MODES)
     if version in ("sharp", "tight") and mode == "sum":
-        allowed = f"'max' or 'softmax' for version={version!r}: the slope and the range of the sum carry m!"
-        raise ParameterError("mode", mode, allowed)
+        raise ParameterError("mode", mode, f"'max' or 'softmax' for version={version!r}")
 
 
 def _prediction_loss_bound(

@@ -192,7 +192,7 @@ def has_hinge_facts(loss: object) -> bool:
 def hinge_facts(loss: Surrogate, y: FloatArray, queries: Queries, largest: float, error: str) -> HingeFacts:
     """Compute the facts of a hinge on grades, rows of each query adjacent."""
     if not has_hinge_facts(loss):
-        allowed = "a ListwiseHinge (max, softmax), a PositionHinge, or Preorder('pairs', margin='hinge')"
+        allowed = "a ListwiseHinge (max, softmax), a PositionHinge or Preorder('pairs', margin='hinge')"
         raise ParameterError("loss", loss, allowed)
     if isinstance(loss, ListwiseHinge):
         return _order_hinge_facts(loss, y, queries, check_number("largest", largest, above=0.0))
@@ -232,9 +232,7 @@ def _order_hinge_facts(loss: ListwiseHinge, y: FloatArray, queries: Queries, lar
     dominated_losses = values if loss.mode == "max" else _losses_per_list(ListwiseHinge(metric), y, queries)
     worst = dominated_losses(np.zeros(len(y)))  # at equal scores: the largest loss of an order
     if (largest_loss := float(worst.max(initial=0.0))) > largest * (1.0 + ROUNDING):
-        raise ParameterError(
-            "largest", largest, f"at least {largest_loss:.6g}, what an order of a list loses"
-        )
+        raise ParameterError("largest", largest, f"at least {largest_loss:.6g}, the largest loss of an order")
 
     def metric_gap(scores: FloatArray) -> FloatArray:
         best, value = (metric.per_query(y, ranking, qid=queries) for ranking in (gains, scores))

@@ -13,7 +13,7 @@ import numpy as np
 from concordant._base.segments import run_chunks, segment_reduce, segment_sum
 from concordant._base.validate import check_share, freeze
 from concordant.data.queries import Queries
-from concordant.exceptions import ParameterError
+from concordant.exceptions import ParameterError, show_value
 from concordant.solvers.linear_scores import LinearScorer
 from concordant.surrogates import Duchi, Pairwise, PlackettLuce, Preorder, Softmax, Squared, Surrogate, margin
 from concordant.surrogates.pairwise import PairLoss, level_codes
@@ -336,7 +336,7 @@ def bound_of_loss(
     ('union', True, 1)
     """
     if reason := why_unbounded(loss):
-        raise ParameterError("loss", loss, f"one whose risk can be bounded: {reason}")
+        raise ParameterError.because(f"loss={show_value(loss)} cannot be used here: {reason}.")
     check_share("delta", delta, 0.05)
     length, label_loss = weight_length(coef), loss.bind(labels, queries.offsets)
     radius = two_way_union_radius(length, delta) if B is None else given_radius(length, B, delta)

@@ -114,7 +114,7 @@ def round_outward(number: Number | int, bits: int = BITS) -> Number:
 def inverse(number: Number | int) -> Enclosure:
     """Return 1 over the number, which must be known not to be 0."""
     if sign(number) in (0, None):
-        raise ParameterError("divisor", text(number), "known to differ from 0")
+        raise ParameterError("divisor", text(number), "a number known to differ from 0")
     return Enclosure(1 / high(number), 1 / low(number))
 
 
@@ -132,7 +132,7 @@ def fractions(numbers: Iterable[Number]) -> list[Fraction]:
     """Return the numbers as fractions; raise if a number is only enclosed."""
     all_numbers = list(numbers)
     if any(low(number) != high(number) for number in all_numbers):
-        raise ParameterError("numbers", [text(number) for number in all_numbers], "rational")
+        raise ParameterError("numbers", [text(number) for number in all_numbers], "rational numbers")
     return [low(number) for number in all_numbers]
 
 

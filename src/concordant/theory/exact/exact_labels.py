@@ -83,15 +83,15 @@ def read(label: Label | Grades | ExactLabel) -> ExactLabel:
 
 # Gains, discounts and relevance of one query in exact arithmetic, by a metric's convention.
 
-NAMED = "one with a name: a function of the caller's has no exact values"
+NAMED = "a name, not a function, for exact values"
 
 
 def check_library_metric(metric: Any) -> None:
     """Raise if a metric is not of a class of this package: a subclass may be another metric."""
     if type(metric) is not METRICS.get(metric.name):
-        other = type(metric).__name__
-        allowed = f"of a class of concordant, not {other}: another class may be another metric"
-        raise ParameterError("metric", str(metric), allowed)
+        raise ParameterError.because(
+            f"Exact values need a metric class of concordant, got {metric} of class {type(metric).__name__}."
+        )
 
 
 def relevance(metric: Any, label: ExactLabel) -> list[Fraction]:
@@ -152,7 +152,7 @@ def stop_probabilities(metric: Any, label: ExactLabel, bits: int) -> list[Number
         return list(relevance(metric, label))
     grades, highest = label.graded(metric), metric.convention.max_grade
     if highest == "data":
-        raise ParameterError("max_grade", highest, "a number: the highest grade is that of no single label")
+        raise ParameterError("max_grade", highest, "a number for exact values")
     chances: list[Number] = list(grades)
     if highest != "probability":
         scale = exact(power2(-fraction(highest), bits))

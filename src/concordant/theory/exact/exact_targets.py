@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from concordant._base.validate import list_words
 from concordant.data.synthetic.distribution import Label
 from concordant.exceptions import LabelError, NoStandardizationError, ParameterError
 from concordant.metrics.metric import Metric, check_assumption
@@ -72,7 +73,7 @@ def _standardized_targets(
     metric: Metric, label: ExactLabel, assume: str | None, bits: int
 ) -> tuple[Number, ...]:
     if metric.name not in RULES:
-        raise ParameterError("metric", str(metric), f"one of {', '.join(RULES)}")
+        raise ParameterError("metric", str(metric), list_words(RULES))
     check_library_metric(metric)
     return tuple(RULES[metric.name](metric, label, assume, bits))
 
@@ -183,7 +184,7 @@ def pair_targets(metric: Metric, label: Label | ExactLabel) -> Matrix:
     [['1/2', '0', '1/2'], ['0', '0', '0'], ['1/2', '0', '1/2']]
     """
     if metric.name not in ("ap", "pd"):
-        raise ParameterError("metric", str(metric), "ap or pd, which scores of pairs serve")
+        raise ParameterError("metric", str(metric), "ap or pd for scores of pairs")
     check_library_metric(metric)
     exact_label = read(label)
     items = range(exact_label.n_items)

@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from concordant._base.validate import list_words
 from concordant.data.synthetic.distribution import Label
 from concordant.exceptions import LabelError, LengthMismatchError, ParameterError
 from concordant.metrics.metric import Metric
@@ -173,14 +174,14 @@ def order_value(metric: Metric, label: Label | ExactLabel, order: Sequence[int],
     """
     exact_label = read(label)
     if sorted(order) != list(range(exact_label.n_items)):
-        raise ParameterError("order", tuple(order), f"each of the items 0 to {exact_label.n_items - 1} once")
+        raise ParameterError("order", tuple(order), f"a permutation of 0 to {exact_label.n_items - 1}")
     return _checked_value(metric, exact_label, tuple(int(item) for item in order), bits)
 
 
 @lru_cache(maxsize=2**15)
 def _checked_value(metric: Metric, label: ExactLabel, order: Order, bits: int) -> Number:
     if metric.name not in FORMULAS:
-        raise ParameterError("metric", str(metric), f"one of {', '.join(FORMULAS)}")
+        raise ParameterError("metric", str(metric), list_words(FORMULAS))
     check_library_metric(metric)
     value = FORMULAS[metric.name](metric, label, order, bits)
     if value is not None:
@@ -216,7 +217,7 @@ def compatible_orders(scores: Sequence[Number]) -> list[Order]:
 
 def _check_size(n_items: int) -> None:
     if n_items > MAX_ITEMS:
-        raise ParameterError("n_items", n_items, f"at most {MAX_ITEMS}: all orders are looked at")
+        raise ParameterError("n_items", n_items, f"at most {MAX_ITEMS}")
 
 
 def mean_value(

@@ -36,7 +36,7 @@ def label_pairs(metric: Metric, surrogate: Surrogate, label: ExactLabel) -> Pair
     """Return the weights of a pairwise or preorder loss under one label."""
     kind: Any = surrogate
     if type(surrogate) not in (Pairwise, Preorder):
-        raise ParameterError("surrogate", surrogate, "a Pairwise or a Preorder, of no class of its own")
+        raise ParameterError("surrogate", surrogate, "a Pairwise or a Preorder, not a subclass")
     read_as, items = surrogate_labels(metric, surrogate, label), range(label.n_items)
     pairs = [(i, j) for i in items for j in items if i != j]
     if type(surrogate) is Pairwise:

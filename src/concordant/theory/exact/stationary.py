@@ -404,6 +404,8 @@ def _pose_problem(
     positions = [position for position, prob in enumerate(probs) if prob]
     exact_labels = tuple(read(labels[position]) for position in positions)
     if len({label.n_items for label in exact_labels}) != 1:
-        raise ParameterError("labels", [label.n_items for label in exact_labels], "of as many items")
+        raise ParameterError.because(
+            f"Labels must have the same number of items, got {[label.n_items for label in exact_labels]}."
+        )
     label_probs = tuple(Fraction(probs[position]) for position in positions)
     return ExpectedLoss(metric, surrogate, exact_labels, label_probs), positions

@@ -79,7 +79,7 @@ class AnnotatorVotes:
     def places(self, query: object) -> IntArray:
         """Return the rank of each item in each order, 1 the best; raise unless the orders are full."""
         if self.kind != "orders":
-            problem = f"query {query!r} has votes of kind {self.kind!r}, and the condition is about orders"
+            problem = f"query {query!r} has votes of kind {self.kind!r}, but the condition needs orders"
             raise LabelError(problem, "give full orders: Replicates.from_orders.")
         if (wrong := ~(np.sort(self.values, axis=1) == np.arange(self.n_items)).all(axis=1)).any():
             n_ranked = int(self.judged()[wrong][0].sum())
@@ -90,7 +90,9 @@ class AnnotatorVotes:
     def relevance(self, relevant_from: float, query: object) -> FloatArray:
         """Return y per vote: 1 from a grade on, 0 below; raise if an item was not judged."""
         if self.kind != "grades":
-            problem = f"query {query!r} has votes of kind {self.kind!r}, and the condition is about relevance"
+            problem = (
+                f"query {query!r} has votes of kind {self.kind!r}, but the condition needs relevance grades"
+            )
             raise LabelError(problem, "give a grade for each item: Replicates.from_table or from_array.")
         if (missing := np.isnan(self.values)).any():
             row = int(np.argmax(missing.any(axis=1)))

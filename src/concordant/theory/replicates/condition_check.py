@@ -220,7 +220,7 @@ def _check_settings(n_bootstrap: int, confidence: float, seed: int) -> None:
     check_number("confidence", confidence, least=0.5, below=1.0)
     least = math.ceil(BEYOND / (1.0 - confidence) - COUNT_ROUNDING)
     if n_bootstrap < least:
-        beyond = f"at least {least:,} for a confidence of {confidence:g}, so that {BEYOND} lie beyond it"
+        beyond = f"at least {least:,} for confidence={confidence:g}"
         raise ParameterError("n_bootstrap", n_bootstrap, beyond)
     check_whole("seed", seed, 0, math.inf)
 

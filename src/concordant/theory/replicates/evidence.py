@@ -65,9 +65,9 @@ def build_limits(
     """Build the limits; raise if votes exceed them, or if the condition does not read them."""
     weighted = any(votes.kind == "preferences" for votes in replicates.votes)
     if largest is not None and not weighted:
-        raise ParameterError("largest", largest, "left out: only preferences have weights")
+        raise ParameterError.because("largest was given, but only preferences have weights. Leave it out.")
     if largest_f is not None and f is None:
-        raise ParameterError("largest_f", largest_f, "left out where f is not given")
+        raise ParameterError.because("largest_f needs f. Pass f, or leave largest_f out.")
     assumes, weight, uneven = list[str](), 1.0, f is not None
     if weighted:
         least, most = _weight_range(replicates.votes)
@@ -95,7 +95,7 @@ def _weight_range(votes: tuple[AnnotatorVotes, ...]) -> tuple[float, float]:
 def _check_limit(name: str, limit: float, observed: float) -> float:
     number = check_number(name, limit, above=0.0)
     if number < observed:
-        raise ParameterError(name, limit, f"at least what was seen: {observed:g}")
+        raise ParameterError(name, limit, f"at least {observed:g}, the largest value in the data")
     return number
 
 

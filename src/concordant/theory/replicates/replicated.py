@@ -126,7 +126,7 @@ def _list_items(named: set[Hashable], n_items: int | None) -> Sequence[Hashable]
     numbers = [item for item in named if isinstance(item, int)]
     if len(numbers) < len(named):
         if n_items is not None:
-            raise ParameterError("n_items", n_items, "left out where items have names")
+            raise ParameterError.because("n_items was given, but items have names. Leave n_items out.")
         return sorted(
             named, key=lambda item: (type(item).__name__, item if isinstance(item, str) else repr(item))
         )
@@ -136,10 +136,10 @@ def _list_items(named: set[Hashable], n_items: int | None) -> Sequence[Hashable]
         )
     highest = max(numbers, default=-1)
     if n_items is None and highest >= len(numbers):
-        problem = f"the orders name {len(numbers)} items, and the highest is {highest}"
+        problem = f"the orders name {len(numbers)} items, but the highest is {highest}"
         raise LabelError(problem, "give n_items if there are items that nobody ranks; ids are given as text.")
     if n_items is not None and highest >= n_items:
-        problem = f"an order names item {highest}, and there are {n_items}"
+        problem = f"an order names item {highest}, but there are only {n_items}"
         raise LabelError(problem, "count the items from 0.")
     return range(highest + 1 if n_items is None else n_items)
 
@@ -352,7 +352,7 @@ class Replicates:
         """
         check_counts(size=size)
         if sum(math.comb(votes.n_items, size) for votes in self.votes) > MOST_SUBSETS:
-            raise ParameterError("size", size, f"such that there are at most {MOST_SUBSETS:,} subsets")
+            raise ParameterError("size", size, f"small enough for at most {MOST_SUBSETS:,} subsets")
         return self.parted(
             lambda votes: itertools.combinations(range(votes.n_items), size), size, "to choose"
         )
@@ -388,7 +388,7 @@ def _format_range(numbers: list[int], unit: str) -> str:
 
 def _judged_sets(votes: AnnotatorVotes) -> Iterator[IntArray]:
     if votes.kind == "preferences":
-        problem = "preferences do not tell which items an annotator judged"
+        problem = "preferences do not record which items an annotator judged"
         raise LabelError(problem, "give grades or orders, or choose items by among().")
     _, codes = np.unique(votes.judged(), axis=1, return_inverse=True)
     for code in np.unique(codes):

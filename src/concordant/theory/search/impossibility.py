@@ -22,9 +22,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from concordant._base.validate import check_counts
+from concordant._base.validate import check_counts, list_words
 from concordant.data.synthetic.distribution import Label
 from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.metrics.comparison import ranking_metric_error
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.theory.exact.enclosure import low
@@ -257,7 +258,7 @@ def impossibility(
     parsed_metric = read_metric(metric)
     check_counts(n_items=n_items, highest=highest)
     if not 2 <= n_items <= MAX_ITEMS:
-        raise ParameterError("n_items", n_items, f"2 to {MAX_ITEMS}")
+        raise ParameterError("n_items", n_items, f"an integer from 2 to {MAX_ITEMS}")
     space_labels = every_label(space := _check_space(parsed_metric, labels), n_items, highest)
     try:
         worth_table = _build_worth_table(parsed_metric, space_labels)
@@ -271,13 +272,13 @@ def impossibility(
 
 def _check_space(metric: Metric, labels: str) -> str:
     if not (spaces := metric.label_spaces):
-        raise ParameterError("metric", str(metric), "one of rankings")
+        raise ranking_metric_error(metric)
     if labels == "auto":
         return next(name for name in PLAINEST if name in spaces)
     if not isinstance(labels, str) or labels not in SPACES:
         raise UnknownNameError("label space", labels, ["auto", *SPACES])
     if labels not in spaces:
-        raise ParameterError("labels", labels, f"what {metric.name} reads: {' or '.join(spaces)}")
+        raise ParameterError("labels", labels, f"{list_words(map(repr, spaces))} for {metric.name}")
     return labels
 
 
