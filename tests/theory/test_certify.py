@@ -31,7 +31,7 @@ REQUIRED = [  # what the search must find, each within a minute on two cores
 
 @pytest.fixture(scope="module")
 def counterexamples():
-    return {names: cc.certify(*names).counterexample for names in REQUIRED}
+    return {names: cc.certify(*names, search=True).counterexample for names in REQUIRED}
 
 
 # --- counterexamples, by definition -----------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_certificates_are_json():
 
 
 def test_the_paragraph_says_what_holds():
-    proven = str(cc.certify("ndcg@10", "pairwise", budget=0))
+    proven = str(cc.certify("ndcg@10", "pairwise"))
     assert proven.startswith(
         "ndcg@10 on grades, pairwise, sort: proven. It is consistent for every distribution"
     )
@@ -188,7 +188,7 @@ def test_the_same_seed_gives_the_same_certificate():
     ],
 )
 def test_the_condition_names_what_ap_divides_by(name, divisor):
-    text = " ".join(str(cc.certify(name, "softmax", budget=0)).split())
+    text = " ".join(str(cc.certify(name, "softmax")).split())
     assert "by the company it keeps" in text
     assert ("u_ij = E[y_i y_j / " in text) == bool(divisor)
     assert f"u_ij = E[y_i y_j / {divisor}]" * bool(divisor) in text
@@ -199,20 +199,20 @@ def test_the_condition_names_what_ap_divides_by(name, divisor):
 def test_what_full_orders_cannot_be_read_by_is_named():
     match = r"preorder\(gain\), sort.*preorder\(gain\) reads grades, not full orders; preorder, preorder"
     with pytest.raises(ParameterError, match=match):
-        cc.certify("zero_one", "preorder(gain)", budget=0)
+        cc.certify("zero_one", "preorder(gain)")
     for name in ("preorder", "preorder(pairs)", "position_hinge"):
-        assert cc.certify("zero_one", name, budget=0).combination.space == "permutations"
+        assert cc.certify("zero_one", name).combination.space == "permutations"
 
 
 def test_regret_bounds_are_those_of_the_transfer():
-    certificate = cc.certify("dcg", "squared", budget=0)
+    certificate = cc.certify("dcg", "squared")
     assert certificate.regret_bound(0.0, n_items=5) == 0.0
     assert certificate.regret_bound(0.04, n_items=5) == pytest.approx(
         2 * certificate.regret_bound(0.01, n_items=5)
     )
     with pytest.raises(NoRegretBoundError, match="no regret bound is proven for ap by squared"):
-        cc.certify("ap", "squared", budget=0).regret_bound(0.1, n_items=5)
-    preferences = cc.certify("pd", "squared", budget=0)
+        cc.certify("ap", "squared").regret_bound(0.1, n_items=5)
+    preferences = cc.certify("pd", "squared")
     assert preferences.regret_bound(0.1, n_items=5, assume="low_noise") > 0
     with pytest.raises(NoRegretBoundError):
         preferences.regret_bound(0.1, n_items=5)
@@ -235,15 +235,28 @@ def test_regret_bounds_are_those_of_the_transfer():
         (("ndcg", "pairwise"), {"labels": "permutations"}, ParameterError, "does not read permutations"),
         (("ndcg", "pairwise"), {"n_items": 6}, ParameterError, "2 to 5"),
         (("ndcg", "pairwise"), {"n_items": 1}, ParameterError, "n_items"),
-        (("ndcg", "pairwise"), {"budget": -1}, ParameterError, "budget"),
+        (("ndcg", "pairwise"), {"budget": 0}, ParameterError, "budget"),
+        (("ndcg", "pairwise"), {"search": "yes"}, ParameterError, "search"),
+        (("ndcg", "pairwise"), {"n_items": 3}, ParameterError, "search=True"),
+        (("ndcg", "pairwise"), {"seed": 1}, ParameterError, "search=True"),
         (("ndcg", "pairwise"), {"budget": 2.5}, ParameterError, "budget"),
         (("ndcg", "pairwise"), {"highest": 0}, ParameterError, "highest"),
-        (("err", "pairwise"), {"labels": "grades", "highest": 5}, ValueError, "max_grade"),
+        (("err", "pairwise"), {"labels": "grades", "highest": 5, "search": True}, ValueError, "max_grade"),
     ],
 )
 def test_bad_arguments_are_named(arguments, keywords, error, text):
     with pytest.raises(error, match=text):
         cc.certify(*arguments, **keywords)
+
+
+def test_without_a_search_the_table_answers():
+    certificate = cc.certify("ap", "softmax")
+    assert (certificate.status, certificate.tried, certificate.counterexample) == ("refuted", None, None)
+    by_budget, by_search = (
+        cc.certify("ap", "softmax", n_items=3, **how) for how in ({"budget": 300}, {"search": True})
+    )
+    assert by_budget.counterexample.verify()
+    assert by_search.counterexample.verify()
 
 
 def test_two_and_five_items_work():

@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concordant.exceptions import NoRegretBoundError
 from concordant.metrics.metric import CONDITIONS
@@ -14,11 +14,13 @@ from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.theory.catalogue import meaning_of
 from concordant.theory.combination import Combination
 from concordant.theory.kinds import format_surrogate
-from concordant.theory.search.counterexample import Counterexample
-from concordant.theory.search.proof import Impossibility
 from concordant.theory.theorem import STATUSES, Theorem
 from concordant.theory.transfer import Transfer, transfer_of
 from concordant.types import ArrayLike
+
+if TYPE_CHECKING:
+    from concordant.theory.search.counterexample import Counterexample
+    from concordant.theory.search.proof import Impossibility
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Certificate:
     status
         Over all distributions of the labels: "proven", "conditional", "refuted" or "open".
     tried
-        Summary of the search; None if only the catalogue was consulted (`budget=0`).
+        Summary of the search; None if nothing was searched.
     counterexample
         A distribution on which the combination fails, verified in exact arithmetic; None if none was found.
     impossibility
