@@ -15,6 +15,8 @@ import concordant as cc
 from concordant.exceptions import NoRegretBoundError, ParameterError, UnknownNameError
 from concordant.metrics import metric
 from concordant.surrogates import Duchi, Pairwise, PlackettLuce, Preorder, Softmax, Squared
+from concordant.theory.certificate import in_few_lines
+from concordant.theory.certify import matrix
 from concordant.theory.combination import combination
 from concordant.theory.exact.enclosure import high, low
 from concordant.theory.kinds import format_surrogate
@@ -156,21 +158,34 @@ def test_certificates_are_json():
         assert read["tried"]["distributions"] == certificate.tried.distributions >= 200
 
 
-def test_the_paragraph_says_what_holds():
+def test_five_lines_say_what_holds():
     proven = str(cc.certify("ndcg@10", "pairwise"))
     assert proven.startswith(
         "ndcg@10 on grades, pairwise, sort: proven. It is consistent for every distribution"
     )
-    assert "regret" in proven  # the transfer
+    assert "`transfer` and `regret_bound`" in proven
+    assert "search=True looks for a counterexample" in proven
     refuted = str(cc.certify("ap", "softmax", n_items=4, budget=300))
-    for phrase in (
-        "It is consistent under P_reinforce",
-        "Counterexample, verified in exact arithmetic",
-        "ap on binary has no standardization",
-        "Tried: ",
-    ):
-        assert phrase in " ".join(refuted.split())
-    assert all(len(line) <= 110 for line in refuted.split("\n\n", maxsplit=1)[0].splitlines())
+    for phrase in ("It is consistent under P_reinforce", "`counterexample`, `impossibility`", "Tried: "):
+        assert phrase in refuted
+    assert "search=True" not in refuted
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_printed_certificates_have_five_lines_at_most(searched):
+    """The longest texts, too: two conditions, a listwise hinge of a metric with a convention."""
+    names = [("pd", "squared"), ("ap@2[ap_denominator=min]", "softmax"), ("pd", "pairs", "insertion")]
+    if not searched:
+        names += [(cell.metric, cell.surrogate) for cell in matrix().cells if cell.certificate]
+    for parts in names:
+        lines = str(cc.certify(*parts, **({"budget": 20, "n_items": 3} if searched else {}))).splitlines()
+        assert len(lines) <= 5
+        assert max(map(len, lines)) <= 110
+
+
+def test_longer_parts_are_cut_first():
+    text = in_few_lines(["a b c d", "e f g h i j k l", "m"], most=4, width=5)
+    assert text.splitlines() == ["a b c", "d", "e ...", "m"]
 
 
 def test_the_same_seed_gives_the_same_certificate():
@@ -193,7 +208,7 @@ def test_the_condition_names_what_ap_divides_by(name, divisor):
     assert ("u_ij = E[y_i y_j / " in text) == bool(divisor)
     assert f"u_ij = E[y_i y_j / {divisor}]" * bool(divisor) in text
     fitted = cc.LinearRanker(name, "softmax", assume="P_reinforce").fit([[0.0], [1.0]], [0, 1]).certificate_
-    assert ("u_ij = E[y_i y_j / " in fitted.paragraph()) == bool(divisor)
+    assert ("u_ij = E[y_i y_j / " in str(fitted)) == bool(divisor)
 
 
 def test_what_full_orders_cannot_be_read_by_is_named():
