@@ -261,6 +261,13 @@ class NoRegretBoundError(ConcordantError):
         )
 
 
+class NoRiskBoundError(ConcordantError):
+    """No bound is known for the risk of this ranker."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"there is no risk bound: {why}.\nHint: measure the ranker on held-out queries.")
+
+
 class NoFiniteRatingsError(ConcordantError):
     """The votes make some rating, advantage or tie parameter infinite."""
 

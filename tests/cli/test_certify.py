@@ -59,7 +59,7 @@ def find_cell(matrix, metric, surrogate, space):
     [("ndcg@10", "pairwise", "proven"), ("ap", "softmax", "refuted"), ("ap", "pairs", "proven")],
 )
 def test_the_answer_is_the_librarys(metric, surrogate, status):
-    expected = cc.certify(metric, surrogate, budget=0)
+    expected = cc.certify(metric, surrogate)
     assert expected.status == status
     assert answer(metric, surrogate) == json.loads(expected.to_json())
     text = shown(metric, surrogate)
@@ -74,7 +74,7 @@ def test_the_answer_is_the_librarys(metric, surrogate, status):
 
 def test_options_reach_the_library():
     options = ("pd", "pairs", "--decoder", "borda", "--labels", "grades", "--no-search")
-    assert answer(*options) == cc.certify("pd", "pairs", "borda", labels="grades", budget=0).to_dict()
+    assert answer(*options) == cc.certify("pd", "pairs", "borda", labels="grades").to_dict()
     searched = answer("rr", "squared", "--labels", "grades", "--search", "--items", 3, "--budget", 90,
                       "--highest", 3, "--seed", 5)  # fmt: skip
     expected = cc.certify("rr", "squared", labels="grades", n_items=3, budget=90, highest=3, seed=5).to_dict()
@@ -119,8 +119,8 @@ def test_a_proven_one_is_attacked():
         (("--matrix", "--labels", "nothing"), "unknown label space"),
         (("--matrix", "ap", "pairwise"), "leave SURROGATE out"),
         (("--matrix", "--decoder", "borda"), "--decoder says nothing"),
-        (("ap", "pairwise", "--budget", 9), "--budget says nothing without --search"),
-        (("ap", "pairwise", "--items", 3), "--items says nothing without --search"),
+        (("ap", "pairwise", "--seed", 9), "--seed sets up the search: add --search"),
+        (("ap", "pairwise", "--items", 3), "--items sets up the search: add --search"),
         (("ap", "pairwise", "--search", "--items", 6), "--items"),
         (("ap", "pairwise", "--search", "--budget", 0), "--budget"),
     ],
@@ -155,9 +155,9 @@ def test_cells_are_what_certify_says(matrix):
         for space in cell.spaces:
             if cell.certificate is None:
                 with pytest.raises(ConcordantError):
-                    cc.certify(cell.metric, kind, labels=space, budget=0)
+                    cc.certify(cell.metric, kind, labels=space)
             else:
-                certificate = cc.certify(cell.metric, kind, labels=space, budget=0)
+                certificate = cc.certify(cell.metric, kind, labels=space)
                 assert (certificate.status, certificate.holds_under) == (cell.status, cell.holds_under)
 
 

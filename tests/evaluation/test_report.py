@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import Counter
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from html.parser import HTMLParser
 
 import numpy as np
@@ -497,18 +497,6 @@ def test_every_estimator_has_a_whole_report(name, toy):
     assert report.learning.curves or report.learning.about
     sign = 1.0 if report.metrics[0].greater_is_better else -1.0
     assert sign * report.metrics[0].model.value == pytest.approx(model.score(toy.X, toy.y, qid=toy.qid))
-
-
-def test_a_bound_that_says_nothing_is_called_so(toy):
-    model = cc.LinearRanker("ndcg@5", "squared", alpha=0.1, fit_scale=False).fit(toy.X, toy.y, qid=toy.qid)
-    report = cc.report(model, toy.X, toy.y, qid=toy.qid)
-    assert report.certificate.vacuous == model.certificate_.bound.vacuous
-    for vacuous, words in (
-        (True, "The bound is vacuous"),
-        (False, "The bound is not vacuous"),
-        (None, "<p>Risk:"),
-    ):
-        assert words in replace(report, certificate=replace(report.certificate, vacuous=vacuous)).to_html()
 
 
 def test_the_learning_curve_is_that_of_parts_of_the_training_queries(toy, linear):

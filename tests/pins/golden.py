@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import concordant as cc
 from concordant.cli import app
+from concordant.exceptions import NoRiskBoundError
 from concordant.store.export.export_sources import read_model
 from concordant.store.export.golden import _synthetic_batches as synthetic_batches
 
@@ -128,7 +129,9 @@ def learned(name, model):
         }
         return {"pair scores": listed(scores), "ranks": listed(model.rank(first, qid=qid))} | coefficients
     values = {"predictions": listed(model.predict(first[: N_PREDICTED.get(name, 12)]))}
-    return values | ({"coef": listed(model.coef_)} if hasattr(model, "coef_") else {}) | risk_bound(model)
+    return (
+        values | ({"coef": listed(model.coef_)} if hasattr(model, "coef_") else {}) | risk_bound(name, model)
+    )
 
 
 def rating_numbers(model):
@@ -152,11 +155,14 @@ def machine_numbers(model, pairs):
     return numbers
 
 
-def risk_bound(model):
-    """The risk bound of a certificate, where there is one."""
-    bound = getattr(model, "certificate_", None) and model.certificate_.to_dict().get("bound")
-    names = ("value", "excess", "empirical", "length")
-    return {"risk bound": [float(bound[name]) for name in names]} if bound else {}
+def risk_bound(name, model):
+    """The risk bound on the training queries, where there is one."""
+    _, (features, labels, rest) = MODELS[name]
+    try:
+        bound = model.risk_bound(features, labels, qid=rest["qid"])
+    except NoRiskBoundError:
+        return {}
+    return {"risk bound": listed([bound.value, bound.excess, bound.empirical, bound.length])}
 
 
 def listed(values):
@@ -174,7 +180,7 @@ def certificate(model):
     if not hasattr(model, "certificate_"):
         return None
     fields = plainly(model.certificate_.to_dict())
-    return {key: value for key, value in fields.items() if key not in {"optimality", "bound"}}
+    return {key: value for key, value in fields.items() if key != "optimality"}
 
 
 CERTIFIED = [
@@ -198,7 +204,7 @@ def certified():
     certificates = {}
     for metric, surrogate in CERTIFIED:
         try:
-            certificates[f"{metric} {surrogate}"] = plainly(cc.certify(metric, surrogate, budget=0).to_dict())
+            certificates[f"{metric} {surrogate}"] = plainly(cc.certify(metric, surrogate).to_dict())
         except cc.ConcordantError as error:
             certificates[f"{metric} {surrogate}"] = type(error).__name__
     return certificates

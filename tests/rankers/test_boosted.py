@@ -113,7 +113,9 @@ def test_every_booster_learns(booster, surrogate):
     assert fell.value == pytest.approx(loss.value_and_grad(model.predict(X))[0].mean(), rel=1e-5)
     assert model.basis_ == "every distribution"
     assert model.certificate_.status == "proven"
-    assert "12 trees" in model.certificate_.paragraph()
+    assert "12 trees" in str(model.certificate_)
+    with pytest.raises(cc.exceptions.NoRiskBoundError, match="what trees express"):
+        model.risk_bound(X, y, qid=qid)
     assert model.rank(X[:4]).tolist() == (np.argsort(np.argsort(-model.predict(X[:4]))) + 1).tolist()
 
 
@@ -567,7 +569,7 @@ def test_inverse_propensities_by_loss():
     assert orders["softmax", 0.0] == orders["softmax", 0.5] == places.tolist()
     assert orders["pairwise", 0.0] == orders["pairwise", 0.5] == places.tolist()
     assert orders["squared", 0.0] == orders["squared", 0.5] != places.tolist()
-    assert "Inverse propensities correct nothing." in model.certificate_.paragraph()
+    assert "Inverse propensities correct nothing." in model.certificate_.theorem.statement
 
 
 @each

@@ -340,8 +340,13 @@ def test_a_guarantee_that_is_lacking_is_warned_of_once():
         LinearRanker("err").fit(SCAN)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+def test_a_risk_bound_is_for_rows_in_memory():
     model = fitted(SCAN)
-    assert "data in parts" in model.certificate_.no_bound
+    with pytest.raises(ParameterError, match="X"):
+        model.risk_bound(SCAN, None)
+    assert model.risk_bound(TOY.X, TOY.y, qid=TOY.qid).n == model.n_queries_
 
 
 def test_labels_of_all_parts_decide_the_space():

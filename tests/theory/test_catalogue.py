@@ -15,7 +15,7 @@ from concordant.metrics.parse import METRICS
 from concordant.surrogates import Duchi, ListwiseHinge, Margin, Pairwise, Penalty, Preorder, Squared
 from concordant.surrogates.margins import CLIP
 from concordant.theory.catalogue import CATALOGUE, MEANINGS, theorem_of
-from concordant.theory.certify import certify, put_to_the_test
+from concordant.theory.certify import certify
 from concordant.theory.combination import DECODERS, Combination, combination, misfit
 from concordant.theory.conditions import holds_on
 from concordant.theory.kinds import KINDS, read_kind
@@ -28,6 +28,7 @@ from concordant.theory.noise_conditions import (
     reinforces,
 )
 from concordant.theory.regret import regret
+from concordant.theory.search.attack import attack_theorem
 from concordant.theory.search.counterexample import Counterexample
 from concordant.theory.search.hunt import LOST, dense, sparse
 from concordant.theory.search.trial import Mixtures, Trial
@@ -145,7 +146,7 @@ def test_entries_are_well_formed():
     ],
 )
 def test_the_answers_of_the_papers(name, surrogate, status, under):
-    certificate = certify(name, surrogate, budget=0)
+    certificate = certify(name, surrogate)
     assert (certificate.status, certificate.holds_under) == (status, under)
     assert certificate.condition == (
         " or ".join(under) or ("every distribution" if status == "proven" else "nothing")
@@ -203,10 +204,10 @@ def test_a_false_theorem_is_refuted_by_the_same_check():
 
 def test_a_false_theorem_is_refuted_by_certify():
     false = Theorem("false", "proven", "The preorder loss is consistent.", "nobody", ("items", "grades"))
-    certificate = put_to_the_test(combination("ndcg", "preorder"), false, n_items=3, budget=600)
+    certificate = attack_theorem(combination("ndcg", "preorder"), false, n_items=3, budget=600)
     assert certificate.status == "refuted"
     assert certificate.counterexample.verify()
-    true = put_to_the_test(combination("ndcg", "pairwise"), false, n_items=3, budget=600)
+    true = attack_theorem(combination("ndcg", "pairwise"), false, n_items=3, budget=600)
     assert (true.status, true.counterexample) == ("proven", None)
 
 
@@ -245,7 +246,7 @@ def test_a_strictly_convex_penalty_with_a_corner_ties_items_of_different_targets
 def test_a_regret_that_is_not_exact_leaves_it_open():
     false = Theorem("false", "proven", "It is consistent.", "nobody", ("items",))
     soft = combination("ap", cc.listwise_hinge("ap", "softmax"))  # whose minimisers have no exact form
-    certificate = put_to_the_test(soft, false, n_items=3, budget=200)
+    certificate = attack_theorem(soft, false, n_items=3, budget=200)
     assert (certificate.status, certificate.counterexample) == ("open", None)
     assert certificate.tried.worst > 0.01
     assert "The catalogue calls it proven" in str(certificate)
@@ -411,7 +412,7 @@ def test_the_search_finds_hinges_that_fail(name, surrogate):
 
 @pytest.mark.slow
 def test_three_grades_make_every_majority():
-    counterexample = certify("pd", "pairs", "insertion").counterexample
+    counterexample = certify("pd", "pairs", "insertion", search=True).counterexample
     labels, parts = [], []
     for label, prob in zip(counterexample.labels, counterexample.probs, strict=True):
         for better, worse in zip(label.better, label.worse, strict=True):

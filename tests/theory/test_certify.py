@@ -15,6 +15,8 @@ import concordant as cc
 from concordant.exceptions import NoRegretBoundError, ParameterError, UnknownNameError
 from concordant.metrics import metric
 from concordant.surrogates import Duchi, Pairwise, PlackettLuce, Preorder, Softmax, Squared
+from concordant.theory.certificate import in_few_lines
+from concordant.theory.certify import matrix
 from concordant.theory.combination import combination
 from concordant.theory.exact.enclosure import high, low
 from concordant.theory.kinds import format_surrogate
@@ -31,7 +33,7 @@ REQUIRED = [  # what the search must find, each within a minute on two cores
 
 @pytest.fixture(scope="module")
 def counterexamples():
-    return {names: cc.certify(*names).counterexample for names in REQUIRED}
+    return {names: cc.certify(*names, search=True).counterexample for names in REQUIRED}
 
 
 # --- counterexamples, by definition -----------------------------------------------------------------------
@@ -156,21 +158,34 @@ def test_certificates_are_json():
         assert read["tried"]["distributions"] == certificate.tried.distributions >= 200
 
 
-def test_the_paragraph_says_what_holds():
-    proven = str(cc.certify("ndcg@10", "pairwise", budget=0))
+def test_five_lines_say_what_holds():
+    proven = str(cc.certify("ndcg@10", "pairwise"))
     assert proven.startswith(
         "ndcg@10 on grades, pairwise, sort: proven. It is consistent for every distribution"
     )
-    assert "regret" in proven  # the transfer
+    assert "`transfer` and `regret_bound`" in proven
+    assert "search=True looks for a counterexample" in proven
     refuted = str(cc.certify("ap", "softmax", n_items=4, budget=300))
-    for phrase in (
-        "It is consistent under P_reinforce",
-        "Counterexample, verified in exact arithmetic",
-        "ap on binary has no standardization",
-        "Tried: ",
-    ):
-        assert phrase in " ".join(refuted.split())
-    assert all(len(line) <= 110 for line in refuted.split("\n\n", maxsplit=1)[0].splitlines())
+    for phrase in ("It is consistent under P_reinforce", "`counterexample`, `impossibility`", "Tried: "):
+        assert phrase in refuted
+    assert "search=True" not in refuted
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_printed_certificates_have_five_lines_at_most(searched):
+    """The longest texts, too: two conditions, a listwise hinge of a metric with a convention."""
+    names = [("pd", "squared"), ("ap@2[ap_denominator=min]", "softmax"), ("pd", "pairs", "insertion")]
+    if not searched:
+        names += [(cell.metric, cell.surrogate) for cell in matrix().cells if cell.certificate]
+    for parts in names:
+        lines = str(cc.certify(*parts, **({"budget": 20, "n_items": 3} if searched else {}))).splitlines()
+        assert len(lines) <= 5
+        assert max(map(len, lines)) <= 110
+
+
+def test_longer_parts_are_cut_first():
+    text = in_few_lines(["a b c d", "e f g h i j k l", "m"], most=4, width=5)
+    assert text.splitlines() == ["a b c", "d", "e ...", "m"]
 
 
 def test_the_same_seed_gives_the_same_certificate():
@@ -188,31 +203,31 @@ def test_the_same_seed_gives_the_same_certificate():
     ],
 )
 def test_the_condition_names_what_ap_divides_by(name, divisor):
-    text = " ".join(str(cc.certify(name, "softmax", budget=0)).split())
+    text = " ".join(str(cc.certify(name, "softmax")).split())
     assert "by the company it keeps" in text
     assert ("u_ij = E[y_i y_j / " in text) == bool(divisor)
     assert f"u_ij = E[y_i y_j / {divisor}]" * bool(divisor) in text
     fitted = cc.LinearRanker(name, "softmax", assume="P_reinforce").fit([[0.0], [1.0]], [0, 1]).certificate_
-    assert ("u_ij = E[y_i y_j / " in fitted.paragraph()) == bool(divisor)
+    assert ("u_ij = E[y_i y_j / " in str(fitted)) == bool(divisor)
 
 
 def test_what_full_orders_cannot_be_read_by_is_named():
     match = r"preorder\(gain\), sort.*preorder\(gain\) reads grades, not full orders; preorder, preorder"
     with pytest.raises(ParameterError, match=match):
-        cc.certify("zero_one", "preorder(gain)", budget=0)
+        cc.certify("zero_one", "preorder(gain)")
     for name in ("preorder", "preorder(pairs)", "position_hinge"):
-        assert cc.certify("zero_one", name, budget=0).combination.space == "permutations"
+        assert cc.certify("zero_one", name).combination.space == "permutations"
 
 
 def test_regret_bounds_are_those_of_the_transfer():
-    certificate = cc.certify("dcg", "squared", budget=0)
+    certificate = cc.certify("dcg", "squared")
     assert certificate.regret_bound(0.0, n_items=5) == 0.0
     assert certificate.regret_bound(0.04, n_items=5) == pytest.approx(
         2 * certificate.regret_bound(0.01, n_items=5)
     )
     with pytest.raises(NoRegretBoundError, match="no regret bound is proven for ap by squared"):
-        cc.certify("ap", "squared", budget=0).regret_bound(0.1, n_items=5)
-    preferences = cc.certify("pd", "squared", budget=0)
+        cc.certify("ap", "squared").regret_bound(0.1, n_items=5)
+    preferences = cc.certify("pd", "squared")
     assert preferences.regret_bound(0.1, n_items=5, assume="low_noise") > 0
     with pytest.raises(NoRegretBoundError):
         preferences.regret_bound(0.1, n_items=5)
@@ -235,15 +250,28 @@ def test_regret_bounds_are_those_of_the_transfer():
         (("ndcg", "pairwise"), {"labels": "permutations"}, ParameterError, "does not read permutations"),
         (("ndcg", "pairwise"), {"n_items": 6}, ParameterError, "2 to 5"),
         (("ndcg", "pairwise"), {"n_items": 1}, ParameterError, "n_items"),
-        (("ndcg", "pairwise"), {"budget": -1}, ParameterError, "budget"),
+        (("ndcg", "pairwise"), {"budget": 0}, ParameterError, "budget"),
+        (("ndcg", "pairwise"), {"search": "yes"}, ParameterError, "search"),
+        (("ndcg", "pairwise"), {"n_items": 3}, ParameterError, "search=True"),
+        (("ndcg", "pairwise"), {"seed": 1}, ParameterError, "search=True"),
         (("ndcg", "pairwise"), {"budget": 2.5}, ParameterError, "budget"),
         (("ndcg", "pairwise"), {"highest": 0}, ParameterError, "highest"),
-        (("err", "pairwise"), {"labels": "grades", "highest": 5}, ValueError, "max_grade"),
+        (("err", "pairwise"), {"labels": "grades", "highest": 5, "search": True}, ValueError, "max_grade"),
     ],
 )
 def test_bad_arguments_are_named(arguments, keywords, error, text):
     with pytest.raises(error, match=text):
         cc.certify(*arguments, **keywords)
+
+
+def test_without_a_search_the_table_answers():
+    certificate = cc.certify("ap", "softmax")
+    assert (certificate.status, certificate.tried, certificate.counterexample) == ("refuted", None, None)
+    by_budget, by_search = (
+        cc.certify("ap", "softmax", n_items=3, **how) for how in ({"budget": 300}, {"search": True})
+    )
+    assert by_budget.counterexample.verify()
+    assert by_search.counterexample.verify()
 
 
 def test_two_and_five_items_work():

@@ -235,7 +235,11 @@ def certify(
         bool, switch("--matrix", "Show every metric (or METRIC) with every surrogate.")
     ] = False,
     search: Annotated[
-        bool, switch("--search/--no-search", "Try label distributions, and look for a counterexample.")
+        bool,
+        switch(
+            "--search/--no-search",
+            "Try label distributions, and look for a counterexample (takes seconds); --budget does, too.",
+        ),
     ] = False,
     decoder: Annotated[
         str,
@@ -288,10 +292,10 @@ def certify(
 
 def _search_settings(*, search: bool, **options: Any) -> dict[str, Any] | None:
     """Return the settings of the search; without a search, raise if one of them was set."""
-    if not search:
+    if not search and options["budget"] is None:
         for name, value in options.items():
             if value != DEFAULTS[name]:
-                raise typer.BadParameter(f"--{name} says nothing without --search.")
+                raise typer.BadParameter(f"--{name} sets up the search: add --search.")
         return None
     settings = {"n_items": options.pop("items"), **options}
     return {name: value for name, value in settings.items() if value is not None}
@@ -310,9 +314,9 @@ def _certify_pair(
 
     kind = read_kind(surrogate, metric)
     if search_settings is None:
-        return cc.certify(metric, kind, decoder, labels=labels, budget=0)
+        return cc.certify(metric, kind, decoder, labels=labels)
     with display.working(f"Trying label distributions {COMPILING}"):
-        return cc.certify(metric, kind, decoder, labels=labels, **search_settings)
+        return cc.certify(metric, kind, decoder, labels=labels, search=True, **search_settings)
 
 
 def _certify_matrix(

@@ -125,7 +125,7 @@ def _judge_rankers(models: dict[tuple[str, str], Any], test: Synthetic) -> list[
         return DemoRanker(name, loss, value, lost, *certificate)
 
     rows = [
-        row(*name, model.predict(test.table), model.certificate_.status, model.certificate_.paragraph())
+        row(*name, model.predict(test.table), model.certificate_.status, str(model.certificate_))
         for name, model in models.items()
     ]
     return [*rows, row(BEST, "", regret.bayes(METRIC, test.distribution).scores, "", "")]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,20 +24,22 @@ from concordant.data.check import (
 )
 from concordant.data.queries import Queries, naming_query
 from concordant.decoders.sorting import positions
-from concordant.exceptions import ConcordantError, LabelError, ShapeError
+from concordant.exceptions import LabelError, NoRiskBoundError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.device_losses import on_host
-from concordant.rankers.fitted_certificate import FittedCertificate, Optimality
+from concordant.rankers.fitted_certificate import Descent, FittedCertificate, Optimality, Sample
 from concordant.rankers.folds import FitRows
+from concordant.rankers.guarantee import Guarantee
 from concordant.rankers.parts.linear_parts import PartitionedProblem
 from concordant.rankers.training import Problem, query_weights
 from concordant.solvers import Solution
 from concordant.solvers.linear_scores import LinearScorer
-from concordant.theory.bounds.empirical import EmpiricalBound, bound_of_fit
-from concordant.theory.bounds.hinges import UNBOUNDED, has_hinge_facts
-from concordant.theory.bounds.smooth import bound_of_loss, why_unbounded
+from concordant.surrogates import Surrogate
 from concordant.types import ArrayLike, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from concordant.theory.bounds.empirical import EmpiricalBound
 
 # Of scikit-learn's `validate_data`: that features are finite is checked by us, which names row and column.
 ARRAY_RULES: Any = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": False}
@@ -78,6 +80,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     metric: Any
     fit_scale: bool
+    surrogate_: Surrogate
+    _summary: tuple[Guarantee, Sample, Callable[[], Optimality | Descent]]
+    _no_risk_bound = "no risk bound is known for this loss"
 
     # qid and the weights are routed to fit and score, unless a caller requests otherwise.
     __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
@@ -147,6 +152,35 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _score_metric(self) -> Metric:
         return read_metric(self.metric)
 
+    @cached_property
+    def certificate_(self) -> FittedCertificate:
+        """What is guaranteed, under which condition, and how well it was fitted; `print` it."""
+        check_is_fitted(self, "_summary")
+        guarantee, sample, assess = self._summary
+        return FittedCertificate(guarantee, sample, assess())
+
+    @property
+    def basis_(self) -> str:
+        """The condition that the guarantee rests on; "nothing" if there is none."""
+        return self.certificate_.condition
+
+    def _summarize_fit(self, problem: Any, assess: Callable[[], Optimality | Descent]) -> None:
+        """Keep a summary of the solved problem; `certificate_` is assembled from it when first read."""
+        self.__dict__.pop("certificate_", None)
+        self.surrogate_, self._summary = problem.surrogate, (problem.claim, problem.sample, assess)
+        self.n_queries_, self.n_informative_ = problem.sample.n_queries, problem.n_informative
+
+    def risk_bound(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike = None) -> EmpiricalBound:
+        """Bound the risk on new queries by the loss on these: for linear rankers only.
+
+        Raises
+        ------
+        NoRiskBoundError
+            For trees, networks and pairs: no bound is known.
+        """
+        del X, y, qid
+        raise NoRiskBoundError(self._no_risk_bound)
+
     def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
         """Return a score per row, such that sorting each query by score gives the ranking."""
         raise NotImplementedError
@@ -158,34 +192,63 @@ class LinearModel(Ranker):
     solver: str
     device: Any
     coef_: FloatArray
+    scale_: FloatArray
+    _penalty_is_fixed: ClassVar[bool] = True  # False if the data choose it
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.device is None
         return tags
 
-    def adopt(
-        self, solution: Solution, problem: Problem | PartitionedProblem, alpha: float, *, fixed: bool
-    ) -> Self:
-        """Store the solution, and warn if it falls short. Called by `fit`, so that the stack level is right.
-
-        `fixed`: True if the penalty was fixed before the data were read, and labels have no weights.
-        """
-        self.surrogate_, self.basis_ = problem.surrogate, problem.claim.condition
-        self.n_queries_, self.n_informative_ = problem.sample.n_queries, problem.n_informative
+    def adopt(self, solution: Solution, problem: Problem | PartitionedProblem, alpha: float) -> Self:
+        """Store the solution, and warn if it falls short; for `fit`, so that the stack level is right."""
+        certified = problem.surrogate.smooth or self.solver == "bundle"
+        self._summarize_fit(problem, partial(Optimality.from_solution, solution, alpha, certified=certified))
         self.solution_, self.n_iter_ = solution, solution.n_iter
         self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
-        promised = fixed and alpha > 0.0 and not self.fit_scale
-        bound = _risk_bound(problem, self.coef_, alpha if promised else None)
-        certified = problem.surrogate.smooth or self.solver == "bundle"
-        optimality = Optimality.from_solution(solution, alpha, certified=certified)
-        self.certificate_ = FittedCertificate(problem.claim, problem.sample, optimality, *bound)
         if problem.n_informative and solution.converged and not solution.w.any():
             near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
             text = f"All weights are 0, which is {near}. Lower alpha or tol, or choose another surrogate."
             warnings.warn(text, UserWarning, stacklevel=3)
         warn_of_shortfall("" if problem.n_informative else "labels that differ", shortfall(solution))
         return self
+
+    def risk_bound(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike = None) -> EmpiricalBound:
+        """Bound the risk on new queries by the loss on these: those of `fit`, or others of the same kind.
+
+        Hinge losses bound the loss of the ranking by the metric, other losses bound themselves. The bound
+        holds with probability 0.95 over independent queries, and is often vacuous: see its `vacuous`. It
+        takes about as long as a few gradients.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for `fit`, in memory. Every query counts alike, whatever its weight was in `fit`.
+
+        Raises
+        ------
+        NoRiskBoundError
+            If no bound is known for the loss or the metric, or if the weights break its assumptions.
+
+        Examples
+        --------
+        >>> from concordant import LinearRanker, synthetic
+        >>> toy = synthetic.grades(n_queries=200, n_items=10, seed=0)
+        >>> model = LinearRanker("ndcg@5").fit(toy.X, toy.y, qid=toy.qid)
+        >>> bound = model.risk_bound(toy.X, toy.y, qid=toy.qid)
+        >>> bound.bounds, bound.measured < bound.value, bound.vacuous
+        ('softmax loss', True, True)
+        """
+        from concordant.rankers.risk_bound import bound_risk
+
+        check_is_fitted(self, "coef_")
+        refuse_parts(X, "X")
+        self._check_columns(X, y, qid=qid)
+        certificate = self.certificate_
+        unscaled = not self.fit_scale and bool((self.scale_ == 1.0).all())
+        promised = self._penalty_is_fixed and unscaled and not certificate.sample.weighted
+        alpha = getattr(certificate.optimality, "alpha", 0.0) if promised else 0.0
+        return bound_risk(self, X, y, qid, alpha)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Compute the score of each row; higher is better. Equal rows have equal scores."""
@@ -285,42 +348,3 @@ def mean_score(
     with naming_query(qid):
         value = float(metric(y, scores, qid=queries, weights=weights))
     return value if metric.greater_is_better else -value
-
-
-# The risk bound of a fit, if one is known for the loss.
-
-IN_PARTS = "of data in parts no risk bound is computed: it reads all queries together"
-
-
-def _risk_bound(
-    problem: Problem | PartitionedProblem, coef: FloatArray, alpha: float | None
-) -> tuple[EmpiricalBound | None, str]:
-    """Compute a bound on the risk of the weights; or None and the reason.
-
-    It costs about a few gradients. Hinges bound the loss of the ranking, other losses only themselves.
-
-    Parameters
-    ----------
-    problem
-        The fitted problem.
-    coef
-        The weights, for unscaled X.
-    alpha
-        The penalty, if it bounds the length of the weights whatever the data; else None.
-    """
-    loss = problem.surrogate
-    if isinstance(problem, PartitionedProblem):
-        return None, why_unbounded(loss) if not has_hinge_facts(loss) and why_unbounded(loss) else IN_PARTS
-    hinge = has_hinge_facts(loss)
-    if not hinge and (reason := why_unbounded(loss)):
-        return None, reason
-    lost = getattr(getattr(loss, "metric", None), "name", "")  # of a listwise hinge
-    if lost in UNBOUNDED:
-        return None, f"{lost} has no largest loss; concordant.theory.bounds.empirical(largest=...) takes one"
-    try:
-        with np.errstate(all="ignore"):
-            arguments = loss, problem.labels, problem.X, problem.queries, coef
-            bound = bound_of_fit(*arguments, alpha) if hinge else bound_of_loss(*arguments)
-    except ConcordantError as error:
-        return None, str(error).splitlines()[0].rstrip(".")
-    return (bound, "") if math.isfinite(bound.value) else (None, "its terms are too large for doubles")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -45,7 +46,7 @@ from concordant.rankers.boosters.tree_training_set import (
     training_fingerprint,
     weigh_labels,
 )
-from concordant.rankers.fitted_certificate import Descent, FittedCertificate
+from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import Evaluate, FitRows, bind_evaluation, read_eval_set
 from concordant.rankers.linear import UNSEEDED
 from concordant.rankers.parts.boosted_parts import PartitionedTreeTrainingSet, grow_despite_losses, part_sizes
@@ -57,7 +58,6 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 
 # A fitted `BoostedRanker`: features to scores, scores to ranks.
 
-NO_BOUND = "no bound is known for what trees express"
 ROUNDING = 1e-6  # of scores in single precision
 
 
@@ -67,6 +67,7 @@ class TreeModel(Ranker):
     booster_: Any
     encoding_: Encoding
     trees_: Trees
+    _no_risk_bound = "no bound is known for what trees express"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -111,13 +112,11 @@ class TreeModel(Ranker):
         self.booster_, self.trees_ = model, trees
         self.n_estimators_, self.best_iteration_ = booster.n_trees(model), monitor.best
         self.history_, self.stopped_by_ = np.array(monitor.history), monitor.stopped_by
-        self.surrogate_, self.basis_ = training_set.surrogate, training_set.claim.condition
-        self.n_queries_, self.n_informative_ = training_set.sample.n_queries, training_set.n_informative
-        descent = Descent(*ends, self.n_estimators_, "trees", monitor.stopped_by)
-        certified = training_set.claim, training_set.sample, descent
-        self.certificate_ = FittedCertificate(*certified, None, NO_BOUND)
-        rose = self.n_informative_ and not descent.value <= descent.first * (1.0 + ROUNDING)
-        inexact = _rise_text(descent, booster, training_set) * bool(rose)
+        first, value = ends
+        descent = partial(Descent, first, value, self.n_estimators_, "trees", monitor.stopped_by)
+        self._summarize_fit(training_set, descent)
+        rose = self.n_informative_ and not value <= first * (1.0 + ROUNDING)
+        inexact = _rise_text(ends, booster, training_set) * bool(rose)
         warn_of_shortfall("" if self.n_informative_ else "labels that differ", inexact)
         if self.n_informative_ and not self.feature_importances_.any():
             text = "No split was found, so all scores are equal. Lower min_samples_leaf, or add rows."
@@ -185,11 +184,11 @@ def _short_indices(X: Any) -> Any:
     return rows
 
 
-def _rise_text(descent: Descent, booster: Booster, training_set: BaseTreeTrainingSet) -> str:
+def _rise_text(ends: tuple[float, float], booster: Booster, training_set: BaseTreeTrainingSet) -> str:
     curvatures = training_set.surrogate.curvatures if booster.needs_gradients else ()
     is_possible = "majorising" in curvatures and training_set.curvature != "majorising"
     other = ", or use curvature='majorising'" * is_possible
-    text = f"The training loss rose from {descent.first:.4g} to {descent.value:.4g}"
+    text = "The training loss rose from {:.4g} to {:.4g}".format(*ends)
     return f"{text}. Lower learning_rate or raise l2{other}."
 
 

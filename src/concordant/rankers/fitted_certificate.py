@@ -1,11 +1,10 @@
-"""FittedCertificate: a ranker's guarantee, how well it was fitted, and what bounds its risk."""
+"""FittedCertificate: a ranker's guarantee, its condition, and how well the ranker was fitted."""
 
 from __future__ import annotations
 
 import json
 import math
-import textwrap
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ from concordant.metrics.parse import METRICS
 from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.rankers.guarantee import PROVEN_DECODE, Guarantee
 from concordant.solvers import Solution
-from concordant.surrogates import PositionHinge
-from concordant.theory.bounds.empirical import EmpiricalBound
 from concordant.theory.bounds.hinges import UNBOUNDED
 from concordant.theory.catalogue import MEANINGS, meaning_of
+from concordant.theory.certificate import SHORT_STATUSES, in_few_lines
 from concordant.theory.kinds import PairSquared, format_surrogate
-from concordant.theory.theorem import STATUSES
+from concordant.theory.theorem import STATUSES, Theorem
 from concordant.theory.transfer import Transfer, nonnegative_column, transfer_of
 from concordant.types import ArrayLike
 
@@ -147,20 +145,15 @@ class Sample:
     weighted: str
 
 
-NO_BOUND = "no risk bound is known for this loss"
 EXPRESSED = {  # what the features must be able to express
     "ap": "E[y_i y_j / sum(y)] of two items by the features of pairs, E[y_i / sum(y)] by those of items",
     "pd": "E[a_ij - a_ji] by the features of pairs",
 }
+NEEDED = "It takes enough queries, features that express the best scores, weights that ignore the labels."
 EXAMPLE = 0.01  # regret of a loss
 LOSS = {  # the loss whose regret bounds that of the metric; for pairs, by metric
     "ap": "squared loss of a query, summed over its pairs and its items (the objective has their means),",
     "pd": "squared loss of a query, summed over its pairs (the objective has their mean),",
-}
-SUMS = {  # how a position hinge adds up, by its reduction
-    "sum": "summed over a query's pairs of different grades,",
-    "pairs": "averaged over a query's pairs of different grades,",
-    "all_pairs": "summed over a query's pairs of different grades, over the number of all its pairs,",
 }
 OF_ITEMS = "scores that minimise the expected loss of every query at once"
 
@@ -178,10 +171,6 @@ class FittedCertificate:
     optimality
         How well the training problem was solved: value, excess, gap, converged, stopped_by, alpha; for trees
         and networks only how far the loss fell, a `Descent`.
-    bound
-        A bound on the risk, which holds with probability 1 - `bound.delta`; None: see `no_bound`.
-    no_bound
-        Why there is no bound; else empty.
 
     Examples
     --------
@@ -199,8 +188,11 @@ class FittedCertificate:
     claim: Guarantee
     sample: Sample
     optimality: Optimality | Descent
-    bound: EmpiricalBound | None = None
-    no_bound: str = NO_BOUND
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """The theorem of the catalogue; None if it has none for these labels."""
+        return self.claim.theorem
 
     @property
     def status(self) -> str:
@@ -316,8 +308,6 @@ class FittedCertificate:
             "transfer": None if self.transfer is None else self.transfer.statement,
             "sample": vars(self.sample),
             "optimality": vars(self.optimality),
-            "bound": None if self.bound is None else _bound_entries(self.bound),
-            "no_bound": self.no_bound,
         }
         return {name: to_plain(value) for name, value in entries.items()}
 
@@ -329,21 +319,44 @@ class FittedCertificate:
         return f"FittedCertificate({self.subject}: {self.status}, rests on {self.condition})"
 
     def __str__(self) -> str:
-        return textwrap.fill(self.paragraph(), 110)
+        meaning = f"Its longest query had {self.sample.n_items} items." if self.claim.by_proof else ""
+        status = f"{self.subject}: {self.status}. {meaning or SHORT_STATUSES[self.status]}"
+        return in_few_lines([status, self._basis(), f"{self.optimality}.", self._further_reading()])
 
-    def paragraph(self) -> str:
-        """Describe in a few sentences the guarantee, its condition, and how well the ranker was fitted."""
-        parts = [self.guaranteed(), self.limits(), f"{self.optimality}.", self.regrets(), self.risk()]
-        return " ".join(part for part in parts if part)
+    def _basis(self) -> str:
+        """Describe in a sentence or two what the guarantee rests on, or why there is none."""
+        if self.condition == NOTHING:
+            return f"Reason: {f'{self.claim.why}.' if self.theorem is None else self.theorem.statement}"
+        if self.condition == EVERY:
+            return NEEDED
+        tested = "" if self.condition == PROVEN_DECODE else f" {self._assumption}"
+        return f"It is consistent under {self.condition}: {self.meaning(self.condition)}.{tested}"
+
+    @property
+    def _assumption(self) -> str:
+        is_assumed = self.claim.assumed == self.condition
+        return f"This was {'assumed, not' if is_assumed else 'neither assumed nor'} tested."
+
+    def _further_reading(self) -> str:
+        if self.theorem is None:
+            return "Read next: the page Certificates of the documentation."
+        if self.condition == NOTHING:
+            is_searched = self.status == "refuted" and not self.claim.items_weighted
+            search = f"Counterexample: {self.claim.question[:-1]}, search=True). " * is_searched
+            return f"{search}Read next: `theorem`."
+        facts = ", `transfer` and `regret_bound`" if self.transfer else " and `holds_under`"
+        is_linear = isinstance(self.optimality, Optimality) and self.claim.surrogate.reads != "pairs"
+        risk = "; model.risk_bound(X, y, qid=qid)" * is_linear
+        return f"Read next: `theorem`{facts} of this certificate{risk}."
 
     def guaranteed(self) -> str:
         """Describe what the catalogue says of the combination, and what was assumed."""
-        sentences, theorem = [f"{self.subject}: {self.status}.", STATUSES[self.status]], self.claim.theorem
+        sentences, theorem = [f"{self.subject}: {self.status}.", STATUSES[self.status]], self.theorem
         if theorem is None:
             return " ".join([*sentences, f"({self.claim.why}.)"])
         sentences += [theorem.statement, f"({theorem.reference}.)"]
         if self.claim.by_proof:
-            sentences[1] = f"{sentences[1].rstrip('.')}, {MEANINGS[PROVEN_DECODE]}."
+            sentences[1] = f"{STATUSES[self.status].rstrip('.')}, {MEANINGS[PROVEN_DECODE]}."
             return " ".join([*sentences, f"The longest query here has {self.sample.n_items} items."])
         if self.condition not in (EVERY, NOTHING):
             sentences.append(f"It is consistent under {self.condition}: {self.meaning(self.condition)}.")
@@ -356,11 +369,10 @@ class FittedCertificate:
         return meaning_of(condition, self.claim.metric)
 
     def _assumptions(self) -> str:
-        if self.claim.assumed == self.condition:
-            return "This was assumed, not tested."
-        others = [name for name in self.holds_under if name != self.condition]
+        is_assumed = self.claim.assumed == self.condition
+        others = [] if is_assumed else [name for name in self.holds_under if name != self.condition]
         also = "".join(f"; it is consistent under {name}, too: {self.meaning(name)}" for name in others)
-        return f"This was neither assumed nor tested{also}."
+        return f"{self._assumption.rstrip('.')}{also}."
 
     def limits(self) -> str:
         """Describe what consistency does not promise."""
@@ -391,29 +403,9 @@ class FittedCertificate:
         text += f". Where {metric} is undefined it counts as 0" * isinstance(metric.empty_rule, str)
         return f"{text}."
 
-    def risk(self) -> str:
-        """Describe the risk bound, and whether it is vacuous."""
-        bound = self.bound
-        if bound is None:
-            return f"Risk: {self.no_bound}."
-        text = f"Risk: with probability {1.0 - bound.delta:g} over {bound.n} independent queries, the mean "
-        loss = self.claim.surrogate
-        summed = f", {SUMS[loss.reduction]}" if isinstance(loss, PositionHinge) else ""
-        text += f"{bound.bounds}{summed} of new ones is at most {bound.value:.4g}"
-        text += f" ({bound.measured:.4g} on these)"
-        text += f", which says nothing: {bound.verdict}" * bound.vacuous
-        return text + "".join(f"; it is assumed that {assumption}" for assumption in bound.assumes) + "."
-
 
 def _is_at_most_1(metric: Metric) -> bool:
     return type(metric) in METRICS.values() and metric.name not in UNBOUNDED
-
-
-def _bound_entries(bound: EmpiricalBound) -> dict[str, Any]:
-    names = [field.name for field in fields(bound) if field.name != "parts"]
-    field_values = {name: getattr(bound, name) for name in names}
-    terms = {term.name: term.value for term in bound.parts}
-    return {**field_values, **terms, "excess": bound.excess, "value": bound.value, "vacuous": bound.vacuous}
 
 
 def to_plain(value: Any) -> Any:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -216,25 +215,10 @@ def look_up_guarantee(
     >>> [look_up_guarantee(*auto, n_items=n).condition for n in (10, 100)]
     ['every distribution', 'proven_decode']
     """
-    subject = metric, surrogate, decoder, space
-    try:
-        hash(subject)
-    except TypeError:  # a user-defined metric or surrogate
-        entry = _look_up_theorem.__wrapped__(*subject)
-    else:
-        entry = _look_up_theorem(*subject)
-    return Guarantee(metric, space, surrogate, decoder, *entry, assumed, n_items)
-
-
-@lru_cache(maxsize=256)
-def _look_up_theorem(
-    metric: Metric, surrogate: SurrogateLike, decoder: str, space: str
-) -> tuple[Combination | None, Theorem | None, str]:
-    """Return the catalogue's entry, or why there is none. The first call takes some milliseconds."""
     candidate = Combination(_read_by(metric, space), space, surrogate, decoder)
-    if reason := misfit(candidate):
-        return None, None, reason
-    return candidate, theorem_of(candidate), ""
+    reason = misfit(candidate)
+    covered, theorem = (None, None) if reason else (candidate, theorem_of(candidate))
+    return Guarantee(metric, space, surrogate, decoder, covered, theorem, reason, assumed, n_items)
 
 
 def _read_by(metric: Metric, space: str) -> Metric:

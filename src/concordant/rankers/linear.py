@@ -112,8 +112,8 @@ class LinearRanker(LinearModel):
     basis_
         What its consistency with the metric rests on: "every distribution", a condition, or "nothing".
     certificate_
-        The guarantee, its condition, how well the problem was solved, and what bounds the risk: a
-        `FittedCertificate`; `print` it.
+        The guarantee, its condition, and how well the problem was solved: a `FittedCertificate`, assembled
+        when first read; `print` it.
     solution_
         Where the solver stopped, and how far from optimal: value, excess, gap, converged, stopped_by.
     scale_
@@ -233,8 +233,7 @@ class LinearRanker(LinearModel):
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
                 solution = self.solve(problem, self.alpha, start, journal)
-            # Weights of labels change the loss at scores 0, by which the penalty bounds the weights.
-            return self.adopt(solution, problem, float(self.alpha), fixed=sample_weight is None)
+            return self.adopt(solution, problem, float(self.alpha))
 
     def checked_parameters(self) -> Recipe:
         """Check the parameters before any work; return the metric, and the surrogate for it."""

@@ -144,6 +144,8 @@ class LinearRankerCV(LinearModel):
     ((3, 3), True)
     """
 
+    _penalty_is_fixed = False
+
     def __init__(
         self,
         metric: Any = "ndcg@10",
@@ -217,7 +219,7 @@ class LinearRankerCV(LinearModel):
                 self.alpha_ = float(alphas[best])
                 solved = solutions.get(best) if eval_set is not None else None
                 solution = solved or _fit_final(ranker, whole, self.alpha_, journal, f"all-{best}")
-            return self.adopt(solution, whole, self.alpha_, fixed=False)
+            return self.adopt(solution, whole, self.alpha_)
 
     def journal(
         self,

@@ -59,10 +59,9 @@ class MaxMarginRanker(LinearRanker):
         The loss that was minimised.
     basis_
         What its consistency with the metric rests on: "nothing". These losses have risk bounds instead
-        (`concordant.theory.bounds`); `LinearRanker` minimises losses that are consistent.
+        (`risk_bound`); `LinearRanker` minimises losses that are consistent.
     certificate_
-        The guarantee, how well the problem was solved, and the risk bound of the fitted ranker
-        (`certificate_.bound`): a `FittedCertificate`; `print` it.
+        The guarantee, and how well the problem was solved: a `FittedCertificate`; `print` it.
     solution_
         Where the solver stopped: value, gap (certified), converged, stopped_by.
     scale_, n_iter_, n_queries_, n_informative_, n_features_in_, feature_names_in_
@@ -91,7 +90,7 @@ class MaxMarginRanker(LinearRanker):
     >>> model = MaxMarginRanker(metric="ap").fit(toy.X, toy.y, qid=toy.qid)
     >>> model.score(toy.X, toy.y, qid=toy.qid) > 0.5, model.solution_.converged
     (True, True)
-    >>> model.certificate_.status, model.certificate_.bound.bounds
+    >>> model.certificate_.status, model.risk_bound(toy.X, toy.y, qid=toy.qid).bounds
     ('refuted', 'loss by ap')
     """
 

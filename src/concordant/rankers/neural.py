@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ from concordant.metrics.metric import Family, Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import Ranker, query_ranks, unchanged_by_errors, warn_of_shortfall
 from concordant.rankers.device_losses import on_host
-from concordant.rankers.fitted_certificate import Descent, FittedCertificate
+from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set
 from concordant.rankers.networks.network_training_set import NetworkTrainingSet, check_parameters
 from concordant.rankers.recipe import choose_surrogate
@@ -39,6 +40,7 @@ class NetworkModel(Ranker):
 
     scorer_: NeuralScorer
     device: Any
+    _no_risk_bound = "no bound is known for what networks express"
 
     def checked_features(self, X: ArrayLike, *, reset: bool) -> Any:
         """Return features as float32 or float64; raise if sparse features are too many to be made dense."""
@@ -78,7 +80,6 @@ class NetworkModel(Ranker):
         return query_ranks(self.predict(X, qid=qid), on_host(qid))
 
 
-NO_BOUND = "no bound is known for what networks express"
 SHORT = {  # how a training fell short, by what ended it
     "interrupt": "Training was interrupted after {} epochs. The model keeps the best weights so far.",
     "divergence": "Training stopped after {} epochs, because the loss or a weight was not finite. The model "
@@ -302,15 +303,13 @@ class NeuralRanker(NetworkModel):
 
         value = mean_loss(trainer.loss, trainer.pool, trainer.scorer)
         self.scorer_ = trainer.scorer.to("cpu").eval()
-        self.surrogate_, self.basis_ = training_set.surrogate, training_set.claim.condition
-        self.n_queries_, self.n_informative_ = training_set.sample.n_queries, training_set.n_informative
         self.history_ = {"loss": list(course.losses)}
         if course.scores:
             self.history_["score"] = list(course.scores)
         self.best_epoch_, self.n_iter_, self.stopped_by_ = course.best_epoch, len(course.losses), reason
-        descent = Descent(first, value, course.best_epoch, "epochs", reason, bool(course.scores))
-        certified = training_set.claim, training_set.sample, descent
-        self.certificate_ = FittedCertificate(*certified, None, NO_BOUND)
+        is_validated = bool(course.scores)
+        descent = partial(Descent, first, value, course.best_epoch, "epochs", reason, is_validated)
+        self._summarize_fit(training_set, descent)
         scoreless = course.losses and not (course.best_epoch or trainer.warm)
         short = SHORT["no score" if scoreless else reason].format(self.n_iter_)
         warn_of_shortfall("" if training_set.n_informative else "labels that differ", short)

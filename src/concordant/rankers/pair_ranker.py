@@ -66,11 +66,6 @@ class PairModel(Ranker):
         optimality = Optimality.from_solution(self.solution_, self.alpha_, certified=True)
         return FittedCertificate(guarantee, sample, optimality)
 
-    @property
-    def basis_(self) -> str:
-        """The condition of the guarantee."""
-        return self.certificate_.condition
-
     def predict_pairs(self, X: ArrayLike, *, qid: ArrayLike = None) -> list[FloatArray]:
         """Compute the pair scores u of each query, ids ascending; rows of a query in the caller's order.
 

@@ -445,8 +445,6 @@ def _read_model(files: Mapping[str, bytes], expected_digest: str | None = None) 
     for name, value in manifest["fitted"].items():
         setattr(model, name, reader.read_checked(value, stored_model.fitted[name], name))
     require(reader.used == manifest["arrays"].keys(), "it has files that no part of the model is in")
-    for name, derived in stored_model.derived.items():
-        setattr(model, name, derived(model))
     if stored_model.remembers:
         setattr(model, LEARNED, parameters)
     try:

@@ -61,9 +61,6 @@ from concordant.surrogates import (
 )
 from concordant.surrogates.margins import CLIP, EXPONENTIAL, LOGISTIC
 from concordant.surrogates.pointwise import PENALTIES
-from concordant.theory.bounds.bound import Term
-from concordant.theory.bounds.empirical import EmpiricalBound
-from concordant.theory.bounds.smooth import LossBound
 from concordant.theory.combination import DECODERS
 from concordant.theory.kinds import PairSquared
 from concordant.theory.spaces import SPACES
@@ -171,13 +168,10 @@ FIELDS: Mapping[type, Mapping[str, Kind]] = {
         "stopped_by": TEXT,
         "chosen": FLAG,
     },
-    Term: {"name": TEXT, "meaning": TEXT, "count": WHOLE, "factor": REAL, "n": WHOLE},
     FittedCertificate: {
         "claim": part(Guarantee),
         "sample": part(Sample),
         "optimality": part(Optimality, Descent),
-        "bound": optional(part(EmpiricalBound, LossBound)),
-        "no_bound": TEXT,
     },
     Trees: {
         "library": TEXT,
@@ -198,15 +192,6 @@ FIELDS: Mapping[type, Mapping[str, Kind]] = {
         "train_size": optional(REAL),
         "random_state": optional(WHOLE),
     },
-}
-BOUND = {
-    **dict.fromkeys(("bounds", "rule", "version"), TEXT),
-    **dict.fromkeys(
-        ("empirical", "multiplier", "largest", "measured", "worst", "B", "length", "M", "delta"), REAL
-    ),
-    "parts": several(part(Term)),
-    "n": WHOLE,
-    "assumes": several(TEXT),
 }
 COUNTS = {"n_items": WHOLE, "sided": FLAG, "first": CODES, "second": CODES, "cells": MATRIX, "n_votes": REAL}
 CLAIM = {
@@ -230,11 +215,9 @@ def _build_sample(
     return Sample(space, n_queries, n_items, mass, OF_ITEMS if weighted is True else weighted or "")
 
 
-def _build_certificate(
-    claim: Guarantee, sample: Sample, optimality: Any, bound: Any, no_bound: str
-) -> FittedCertificate:
+def _build_certificate(claim: Guarantee, sample: Sample, optimality: Any) -> FittedCertificate:
     """Build a certificate whose claim knows of weights: a file has them in the sample."""
-    return FittedCertificate(claim.under_weights(sample.weighted), sample, optimality, bound, no_bound)
+    return FittedCertificate(claim.under_weights(sample.weighted), sample, optimality)
 
 
 def _build_counts(
@@ -247,7 +230,6 @@ def _build_counts(
 
 PARTS: Mapping[str, StoredClass] = {
     **{cls.__name__: StoredClass(cls, fields, cls) for cls, fields in FIELDS.items()},
-    **{cls.__name__: StoredClass(cls, BOUND, cls) for cls in (EmpiricalBound, LossBound)},
     # The catalogue of theorems is looked up again: the version that loads a file decides.
     "Claim": StoredClass(Guarantee, CLAIM, look_up_guarantee),
     "Sample": StoredClass(Sample, FIELDS[Sample], _build_sample),

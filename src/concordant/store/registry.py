@@ -240,7 +240,6 @@ class StoredModel:
     optional: frozenset[str] = frozenset()  # fitted attributes that may be absent
     remembers: bool = False  # the parameters that it was fitted with
     parameters: Mapping[str, Kind] = field(default_factory=dict)  # those that are neither numbers nor text
-    derived: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # computed from the others
 
 
 COMPARER = {
@@ -310,7 +309,6 @@ NETWORK = {
     **dict.fromkeys(("best_epoch_", "n_iter_"), WHOLE),
     "stopped_by_": TEXT,
 }
-BASIS = {"basis_": lambda model: model.certificate_.condition}
 
 OBJECTIVE = {"metric": either(TEXT, METRIC), "surrogate": either(TEXT, LOSS)}
 FOLDS = either(WHOLE, SPLITTER, PLAIN)
@@ -325,20 +323,18 @@ MODELS: Mapping[str, StoredModel] = {
     **{
         cls.__name__: StoredModel(cls, SEQUENTIAL, _check_sequential, remembers=True) for cls in (Elo, Glicko)
     },
-    "LinearRanker": StoredModel(LinearRanker, LINEAR, _check_linear, parameters=OBJECTIVE, derived=BASIS),
+    "LinearRanker": StoredModel(LinearRanker, LINEAR, _check_linear, parameters=OBJECTIVE),
     "LinearRankerCV": StoredModel(
         LinearRankerCV,
         PATH,
         _check_linear,
         parameters={**OBJECTIVE, "alphas": PLAIN, "cv": FOLDS},
-        derived=BASIS,
     ),
     "MaxMarginRanker": StoredModel(
         MaxMarginRanker,
         LINEAR,
         _check_linear,
         parameters={**OBJECTIVE, "loss": either(TEXT, LOSS)},
-        derived=BASIS,
     ),
     "PairRanker": StoredModel(PairRanker, PAIRS, _check_pairs, parameters={**OBJECTIVE, "features": PLAIN}),
     "BoostedRanker": StoredModel(
@@ -346,13 +342,11 @@ MODELS: Mapping[str, StoredModel] = {
         TREES,
         _check_trees,
         parameters={**OBJECTIVE, **dict.fromkeys(("params", "monotonic_cst", "categorical_features"), PLAIN)},
-        derived=BASIS,
     ),
     "NeuralRanker": StoredModel(
         NeuralRanker,
         NETWORK,
         _check_network,
         parameters={**OBJECTIVE, "hidden": PLAIN, "transforms": PLAIN},
-        derived=BASIS,
     ),
 }

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Metric
-from concordant.theory.combination import Combination
+from concordant.theory.combination import Combination, cached
 from concordant.theory.conditions import CONDITIONS
 from concordant.theory.theorem import Theorem
 
@@ -236,6 +236,7 @@ def meaning_of(condition: str, metric: Metric) -> str:
     return "; and ".join(meanings[name] for name in condition.split(" and "))
 
 
+@cached
 def theorem_of(combination: Combination) -> Theorem:
     """Return the entry that covers a combination."""
     for theorem in CATALOGUE:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concordant.exceptions import NoRegretBoundError
-from concordant.metrics.metric import CONDITIONS
 from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.theory.catalogue import meaning_of
 from concordant.theory.combination import Combination
 from concordant.theory.kinds import format_surrogate
-from concordant.theory.search.counterexample import Counterexample
-from concordant.theory.search.proof import Impossibility
 from concordant.theory.theorem import STATUSES, Theorem
 from concordant.theory.transfer import Transfer, transfer_of
 from concordant.types import ArrayLike
+
+if TYPE_CHECKING:
+    from concordant.theory.search.counterexample import Counterexample
+    from concordant.theory.search.proof import Impossibility
+
+SHORT_STATUSES = {**STATUSES, "refuted": "It is not consistent: on some labels it fails."}
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Certificate:
     status
         Over all distributions of the labels: "proven", "conditional", "refuted" or "open".
     tried
-        Summary of the search; None if only the catalogue was consulted (`budget=0`).
+        Summary of the search; None if nothing was searched.
     counterexample
         A distribution on which the combination fails, verified in exact arithmetic; None if none was found.
     impossibility
@@ -158,12 +161,22 @@ class Certificate:
         return f"Certificate({self.combination}: {self.status}{conditions})"
 
     def __str__(self) -> str:
-        parts = [textwrap.fill(self.paragraph(), 110)]
-        if self.counterexample is not None:
-            parts.append(f"Counterexample, verified in exact arithmetic:\n{self.counterexample}")
-        if self.impossibility is not None:
-            parts.append(str(self.impossibility))
-        return "\n\n".join(parts)
+        is_as_catalogued = self.status == self.theorem.status or self.counterexample is not None
+        catalogued = f"The catalogue calls it {self.theorem.status}: see below."
+        meaning = SHORT_STATUSES[self.status] if is_as_catalogued else catalogued
+        metric, tried = self.combination.metric, self.tried
+        conditions = [f"under {name}: {meaning_of(name, metric)}" for name in self.holds_under]
+        reason = f"It is consistent {'; or '.join(conditions)}." if conditions else self.theorem.statement
+        parts = [f"{self.combination}: {self.status}. {meaning}", reason]
+        parts += [] if tried is None else [" ".join([str(tried), *self.reservations(tried)])]
+        return in_few_lines([*parts, self._further_reading()])
+
+    def _further_reading(self) -> str:
+        facts = ["`transfer` and `regret_bound`"] * (self.transfer is not None)
+        facts += ["`counterexample`"] * (self.counterexample is not None)
+        facts += ["`impossibility`"] * (self.impossibility is not None)
+        search = "; search=True looks for a counterexample" * (self.tried is None)
+        return f"Read next: {', '.join(['`theorem`', *facts])}{search}."
 
     def reservations(self, tried: Tried) -> Iterator[str]:
         """Yield what the search leaves open."""
@@ -174,27 +187,18 @@ class Certificate:
         elif self.status == "refuted":
             yield "A counterexample may take a larger budget, or more items."
 
-    def paragraph(self) -> str:
-        """Summarise the certificate in a few sentences."""
-        is_as_catalogued = self.status == self.theorem.status or self.counterexample is not None
-        meant = (
-            STATUSES[self.status]
-            if is_as_catalogued
-            else f"The catalogue calls it {self.theorem.status}: see below."
-        )
-        said = [f"{self.combination}: {self.status}.", meant, self.theorem.statement]
-        said.append(f"({self.theorem.reference}.)")
-        metric = self.combination.metric
-        said += [
-            f"It is consistent under {_format_condition(condition)}: {meaning_of(condition, metric)}."
-            for condition in self.holds_under
-        ]
-        if self.transfer is not None:
-            said.append(f"{self.transfer.statement[:1].upper()}{self.transfer.statement[1:].rstrip('.')}.")
-        if self.tried is not None:
-            said += [str(self.tried), *self.reservations(self.tried)]
-        return " ".join(said)
 
+def in_few_lines(parts: Sequence[str], most: int = 5, width: int = 110) -> str:
+    """Wrap each part, and cut the longest ones where the whole would take more lines.
 
-def _format_condition(condition: str) -> str:
-    return f"{condition} ({CONDITIONS[condition]})" if condition in CONDITIONS else condition
+    >>> print(in_few_lines(["one two", "three four five six"], most=3, width=10))
+    one two
+    three four
+    five ...
+    """
+    wrapped = [textwrap.wrap(part, width) for part in parts]
+    while sum(map(len, wrapped)) > most:
+        longest = max(range(len(parts)), key=lambda number: len(wrapped[number]))
+        n_lines = len(wrapped[longest]) - 1
+        wrapped[longest] = textwrap.wrap(parts[longest], width, max_lines=n_lines, placeholder=" ...")
+    return "\n".join(line for lines in wrapped for line in lines)

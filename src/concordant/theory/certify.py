@@ -1,6 +1,6 @@
 """certify: the theorem, or the counterexample, for a metric and a surrogate.
 
->>> print(certify("ndcg@10", "pairwise", budget=0))
+>>> print(certify("ndcg@10", "pairwise"))
 ndcg@10 on grades, pairwise, sort: proven. It is consistent for every distribution of the labels. ...
 
 >>> table = matrix(metrics=["ap"], surrogates=["pairwise", "preorder", "plackett_luce", "pairs"])
@@ -14,35 +14,24 @@ ndcg@10 on grades, pairwise, sort: proven. It is consistent for every distributi
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from concordant._base.segments import one_blas_thread
-from concordant._base.validate import check_counts, check_whole, list_words
+from concordant._base.validate import check_counts, check_flag, check_whole, list_words
 from concordant.exceptions import ParameterError, UnknownNameError
 from concordant.metrics.comparison import ranking_metric_error
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.theory.catalogue import theorem_of
-from concordant.theory.certificate import Certificate, Tried
+from concordant.theory.certificate import Certificate
 from concordant.theory.combination import Combination, combination, misfit
 from concordant.theory.kinds import PairSquared, SurrogateLike, read_kind
-from concordant.theory.search.counterexample import Counterexample, find_counterexample
-from concordant.theory.search.hunt import Finding, hunt
-from concordant.theory.search.impossibility import impossibility
-from concordant.theory.search.proof import Impossibility
-from concordant.theory.search.trial import Trial
-from concordant.theory.spaces import SPACES, every_label
-from concordant.theory.theorem import Theorem
+from concordant.theory.spaces import SPACES
 
 MOST_ITEMS = 5  # all labels and all orders are enumerated
-BUDGET = 3000
-SLOWER = 6  # by which the budget is divided where each minimiser is a linear program
+DEFAULTS = {"n_items": 4, "highest": 2, "seed": 0}  # of the search
 
 
 def certify(
@@ -51,16 +40,18 @@ def certify(
     decoder: str = "auto",
     *,
     labels: str = "auto",
+    search: bool = False,
     n_items: int = 4,
-    budget: int = BUDGET,
+    budget: int | None = None,
     highest: int = 2,
     seed: int = 0,
 ) -> Certificate:
-    """Certify a metric, a surrogate and a decoder: look up the theorem, and search for counterexamples.
+    """Look up what is proven of a metric, a surrogate and a decoder; on request, search for a counterexample.
 
-    The theorem comes from the catalogue. Then label distributions of 3 to `n_items` items are tried: on each
-    the expected surrogate is minimised, decoded, and compared with the best of all orders. A distribution
-    that fails is shrunk to few labels and small fractions, and verified in exact arithmetic.
+    The answer is a row of the catalogue of theorems, and takes milliseconds. With `search=True`, or a
+    `budget`, label distributions of 3 to `n_items` items are tried: on each the expected surrogate is
+    minimised, decoded, and compared with the best of all orders. A distribution that fails is shrunk to few
+    labels and small fractions, and verified in exact arithmetic. That takes seconds.
 
     Parameters
     ----------
@@ -75,11 +66,13 @@ def certify(
     labels
         The label space: "binary", "grades", "preferences", "permutations"; "auto": the first of these that
         the metric is meant for and the surrogate reads.
+    search
+        True: search for a counterexample. The parameters below set up the search.
     n_items
         Number of items of the largest queries tried, from 2 to 5.
     budget
         Distributions to try for each number of items (a sixth of them for losses with corners, whose
-        minimisers are linear programs); 0: only the catalogue is consulted.
+        minimisers are linear programs). A number starts the search, too; None: 3000.
     highest
         Highest grade tried, on grades.
     seed
@@ -87,71 +80,39 @@ def certify(
 
     Examples
     --------
-    >>> print(certify("rr", "squared", n_items=3, budget=500).counterexample)
+    >>> certify("ap", "pairwise")
+    Certificate(ap on binary, pairwise, sort: refuted, holds under P_reinforce)
+    >>> print(certify("rr", "squared", search=True, n_items=3, budget=500).counterexample)
     3 items, numbered from 1; the label is
       ...
-    >>> certify("ap", "pairwise", budget=0)
-    Certificate(ap on binary, pairwise, sort: refuted, holds under P_reinforce)
     """
     candidate = combination(metric, surrogate, decoder, labels)
+    check_flag("search", search)
     check_counts(n_items=n_items, highest=highest)
     if not 2 <= n_items <= MOST_ITEMS:
         raise ParameterError("n_items", n_items, f"an integer from 2 to {MOST_ITEMS}")
     if candidate.space == "grades" and highest < 2:
         raise ParameterError("highest", highest, "at least 2", hint="For grades 0 and 1 use labels='binary'.")
-    check_whole("budget", budget, 0)
     check_whole("seed", seed, 0, math.inf)
-    if budget:
-        every_label(candidate.space, n_items, highest)  # raises if there are too many, before any work
-    how = {"n_items": int(n_items), "budget": int(budget), "highest": int(highest), "seed": int(seed)}
-    return put_to_the_test(candidate, theorem_of(candidate), **how)
+    theorem = theorem_of(candidate)
+    if not search and budget is None:
+        _refuse_search_settings(n_items=n_items, highest=highest, seed=seed)
+        return Certificate(candidate, theorem, theorem.status)
+    from concordant.theory.search.attack import BUDGET, attack_theorem
+
+    check_whole("budget", BUDGET if budget is None else budget, 1, also="None")
+    setting = {"n_items": int(n_items), "highest": int(highest), "seed": int(seed)}
+    return attack_theorem(candidate, theorem, budget=BUDGET if budget is None else int(budget), **setting)
 
 
-def put_to_the_test(
-    combination: Combination, theorem: Theorem, *, n_items: int, budget: int, highest: int = 2, seed: int = 0
-) -> Certificate:
-    """Test a theorem on distributions; a counterexample refutes it, whatever its status.
-
-    If there is regret that cannot be shown exactly, a proven theorem becomes open.
-    """
-    if budget == 0:
-        return Certificate(combination, theorem, theorem.status)
-    counterexample, tried = _search_counterexample(combination, n_items, budget, highest, seed)
-    unsure = counterexample is None and tried.worst > 0.0 and theorem.status != "refuted"
-    status = "open" if unsure else theorem.status if counterexample is None else "refuted"
-    proof = _no_standardization(combination, theorem, n_items, highest)
-    return Certificate(combination, theorem, status, tried, counterexample, proof)
-
-
-def _search_counterexample(
-    combination: Combination, n_items: int, budget: int, highest: int, seed: int
-) -> tuple[Counterexample | None, Tried]:
-    """Search for a counterexample, with few items first."""
-    rng, findings = np.random.default_rng(seed), []
-    sizes = range(min(3, n_items), n_items + 1)
-    counterexample = None
-    with one_blas_thread():
-        for size in sizes:
-            trial = Trial(combination, size, highest)
-            if not trial.spread:
-                findings.append(Finding(0, 0.0, 0))
-                continue
-            findings.append(hunt(trial, budget if trial.quick else 1 + budget // SLOWER, rng))
-            counterexample = find_counterexample(trial, findings[-1])
-            if counterexample is not None:
-                break
-    total = functools.reduce(Finding.merge, findings)
-    sizes_tried = tuple(sizes)[: len(findings)]
-    return counterexample, Tried(sizes_tried, total.tried, total.worst, total.unsettled, seed)
-
-
-def _no_standardization(
-    combination: Combination, theorem: Theorem, n_items: int, highest: int
-) -> Impossibility | None:
-    """Prove that no function of the labels would serve, if the theorem says so."""
-    if theorem.status != "refuted" or combination.surrogate.reads != "targets" or combination.standardized:
-        return None
-    return impossibility(combination.metric, combination.space, n_items=min(n_items, 4), highest=highest)
+def _refuse_search_settings(**settings: int) -> None:
+    """Raise if a parameter of the search was set, and no search asked for."""
+    for name, value in settings.items():
+        if value != DEFAULTS[name]:
+            text = (
+                f"{name} was given, but nothing is searched. Pass search=True to look for a counterexample."
+            )
+            raise ParameterError.because(text)
 
 
 # The matrix: the theorem for every metric with every surrogate, as data.
@@ -224,12 +185,14 @@ class Cell:
         """Conditions under which the combination is consistent nevertheless."""
         return () if self.certificate is None else self.certificate.holds_under
 
-    def tested(self, **search: int) -> Cell:
+    def tested(self, **setting: int) -> Cell:
         """Return the cell with a tested certificate, for the first of its label spaces."""
         if self.certificate is None:
             return self
         parts = self.certificate.combination
-        certificate = certify(parts.metric, parts.surrogate, parts.decoder, labels=parts.space, **search)
+        from concordant.theory.search.attack import attack_theorem
+
+        certificate = attack_theorem(parts, self.certificate.theorem, **setting)
         return dataclasses.replace(self, certificate=certificate)
 
     def to_dict(self) -> dict[str, Any]:
@@ -279,7 +242,7 @@ class Matrix:
         seed: int = 0,
         tell: Callable[[Cell], object] | None = None,
     ) -> Matrix:
-        """Return the matrix with every cell tested by `certify`; `tell` is called after each that fits."""
+        """Return the matrix with every cell tested by a search; `tell` is called after each that fits."""
         cells = []
         for cell in self.cells:
             cells.append(cell.tested(n_items=n_items, budget=budget, highest=highest, seed=seed))

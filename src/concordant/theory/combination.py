@@ -8,10 +8,11 @@ Combination(ap on binary, pairs, diagonal)
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from concordant.data.queries import Queries
 from concordant.exceptions import ParameterError, UnknownNameError
@@ -38,6 +39,8 @@ OF_PAIRS: Mapping[str, tuple[str, ...]] = {
     "ap": ("auto", "diagonal", "beam"),
     "pd": ("auto", "edge-deletion", "borda", "insertion"),
 }
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +116,22 @@ def combination(
     return Combination(parsed_metric, spaces[reasons.index("")], kind, decoder)
 
 
+def cached(function: Callable[[Combination], T]) -> Callable[[Combination], T]:
+    """Cache a lookup; with a user's metric or surrogate that has no hash, it is repeated each time."""
+    remembered = functools.lru_cache(maxsize=256)(function)
+
+    @functools.wraps(function)
+    def lookup(combination: Combination) -> T:
+        try:
+            hash(combination)
+        except TypeError:
+            return function(combination)
+        return remembered(combination)
+
+    return lookup
+
+
+@cached
 def misfit(combination: Combination) -> str:
     """Return why the parts of a combination do not fit together; empty if they do."""
     metric, surrogate = combination.metric, combination.surrogate

@@ -29,7 +29,7 @@ def show_run(done: TrainedRun, display: Display) -> None:
     display.present(done)
     if not display.is_bare:
         screen = console()
-        screen.print(Text(done.model.certificate_.paragraph()))
+        screen.print(Text(str(done.model.certificate_)))
         screen.print(Text(f"\nrun: {done.folder.path} ({done.facts['seconds']:.1f} s)", style="dim"))
 
 

@@ -182,8 +182,6 @@ def describe_certificate(model: Any) -> CertificateSummary | None:
         limits=certificate.limits(),
         fitted=f"{certificate.optimality}.",
         regret=certificate.regrets(),
-        risk=certificate.risk(),
-        vacuous=None if certificate.bound is None else bool(certificate.bound.vacuous),
     )
 
 

@@ -161,7 +161,7 @@ class GradeByScore:
 
 @dataclass(frozen=True)
 class CertificateSummary:
-    """Guarantees of the model, in words; `vacuous`: the bound is vacuous (None: there is no bound)."""
+    """Guarantees of the model, in words."""
 
     status: str
     plain: str
@@ -169,8 +169,6 @@ class CertificateSummary:
     limits: str
     fitted: str
     regret: str
-    risk: str
-    vacuous: bool | None
 
 
 @dataclass(frozen=True)
