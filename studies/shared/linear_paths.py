@@ -128,8 +128,8 @@ def fit_along(
     model.set_params(max_iter=MOST_STEPS, warm_start=True)
     for alpha in alphas:
         with knowingly():  # baselines, too
-            warnings.filterwarnings("ignore", "stopped by interrupt")  # said by the exception
-            warnings.filterwarnings("ignore", "every weight is 0")  # a result, which its length tells
+            warnings.filterwarnings("ignore", "Training was stopped by interrupt")  # said by the exception
+            warnings.filterwarnings("ignore", "All weights are 0")  # a result, which its length tells
             model.set_params(alpha=float(alpha)).fit(train.X, train.y, qid=queries)
         if model.solution_.stopped_by == "interrupt":
             raise KeyboardInterrupt

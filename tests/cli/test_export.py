@@ -98,9 +98,9 @@ def test_golden_rows_that_end_early_are_filled_with_zeros(folder, tmp_path):
     [
         (["linear.model", "-f", "lightgbm", "-o", "new"], "LinearRanker has no trees"),
         (["linear.model", "-f", "elasticsearch", "-o", "new"], "have no names"),
-        (["trees.model", "-o", "new.onnx"], "no form as ONNX"),
+        (["trees.model", "-o", "new.onnx"], "cannot be written as ONNX"),
         (["linear.model", "-f", "onyx", "-o", "new"], "Did you mean 'onnx'"),
-        (["linear.model", "-o", "new.bin"], "no format goes by the suffix"),
+        (["linear.model", "-o", "new.bin"], "no format has the suffix"),
         (["linear.model", "-o", "new.json", "--dtype", "float64"], "has no effect on format 'json'"),
         (["linear.model", "-o", "new.json", "--features", "a,b"], "one name for each of 3"),
         (["rows.txt", "-o", "new.json"], "rows.txt"),

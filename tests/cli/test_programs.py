@@ -380,7 +380,7 @@ def test_missing_files_and_malformed_lines(trec, tmp_path):
     assert f"error: {tmp_path / 'nosuch'}: No such file or directory" in result.stderr
     result = call("explain", "ap", "--qrels", qrels, "--run", qrels)
     assert result.exit_code == 2
-    assert f"error: {qrels}, line 1, column 1: 6 columns belong here, not 4" in result.stderr
+    assert f"error: {qrels}, line 1, column 1: expected 6 columns, got 4" in result.stderr
     assert call("evaluate", "--qrels", tmp_path, "--run", run).exit_code == 2  # a folder
 
 

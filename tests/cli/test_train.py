@@ -186,7 +186,7 @@ def test_a_result_that_differs_is_exit_1(run):
 def test_metrics_that_no_run_wrote_are_refused_before_training(run, text, monkeypatch):
     monkeypatch.setattr("concordant.cli.train.train_fit.train_run", None)
     (run / "metrics.json").write_text(text)
-    assert "not what a run writes" in refusal("rerun", run)
+    assert "not written by a run" in refusal("rerun", run)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_facts_that_no_run_wrote_are_refused_before_training(run, wrong, monkeyp
     monkeypatch.setattr("concordant.cli.train.train_fit.train_run", None)
     facts = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**facts, **wrong}))
-    assert "not what a run writes" in refusal("rerun", run)
+    assert "not written by a run" in refusal("rerun", run)
 
 
 def test_another_model_is_exit_1_and_other_versions_are_named(run):
@@ -233,7 +233,7 @@ def test_changed_data_and_half_runs_are_refused(home, run, tmp_path):
     facts = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**facts, "finished": None}))
     assert "not finished" in refusal("rerun", run)
-    assert "no run directory" in refusal("rerun", home)
+    assert "not a run directory" in refusal("rerun", home)
 
 
 def test_moved_data_are_found_by_name(home, run, tmp_path):
@@ -524,10 +524,10 @@ def test_warnings_of_the_fit_are_notes(home, tmp_path):
         (["--set", "alpha=1", "--set", "alpha=2"], "is given twice"),
         (["--set", "metric=ap"], "--metric"),
         (["--set", "random_state=1"], "--seed"),
-        (["--set", "kind=linear"], "--model says it"),
+        (["--set", "kind=linear"], "Use --model."),
         (["--set", "checkpoint=x"], "unknown parameter"),
         (["--seed", "-1"], "--seed"),
-        (["--seed", str(2**32)], "at most 4294967295"),
+        (["--seed", str(2**32)], "from 0 to 4294967295"),
         (["-c", "lightgmb"], "Did you mean 'lightgbm'"),
         (["--qid", "query"], "LETOR text, which has no columns"),
         (["--test", "nosuch.txt"], "nosuch.txt: No such file"),
@@ -549,7 +549,7 @@ def test_wrong_options_end_with_a_message_and_leave_nothing(home, tmp_path, opti
         ("[model]\nkind = \n", "line 2, column 8"),
         ("model = 3\n", "a section, as in [model]"),
         ("[model]\nalpha = 1\nalpha = 2\n", "line 3"),
-        ("[evaluate]\nmetrics = [1]\n", "a list of texts"),
+        ("[evaluate]\nmetrics = [1]\n", "a list of strings"),
         ("[model]\nkind = 'linear\n", "line 2"),
         ("\xff", "not UTF-8"),
         ("[data]\ntest = '~nosuchuser/t.txt'\n", "~nosuchuser/t.txt: No such file"),

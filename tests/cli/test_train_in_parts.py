@@ -251,7 +251,7 @@ def test_a_scheduler_that_is_not_there(home, tmp_path, monkeypatch):
         (["--memory", "much"], "--memory must be a number of bytes"),
         (["--memory", "100"], "memory must be at least"),
         ([*PARTS, "--model", "linear-cv"], "one of linear, maxmargin, pairs"),
-        ([*PARTS, "--model", "boosted"], "on a cluster also boosted"),
+        ([*PARTS, "--model", "boosted"], "On a cluster it can also be boosted"),
         (["--local-cluster", "2", "--model", "boosted", "--set", "booster=xgboost"], "boosted (xgboost)"),
         ([*PARTS, "--validation", "v.parquet"], "--validation does not work with"),
         ([*PARTS, "--evaluate", "err[max_grade=data]"], "max_grade must be a number for data in parts"),
@@ -314,7 +314,7 @@ def test_a_folder_that_was_there_stays(home, tmp_path):
 
 def test_a_search_is_made_in_memory(home, tmp_path):
     answer("tune", home / "train.txt", "--folds", "2", "--space", "alpha=[1,2]", "-o", tmp_path / "run")
-    assert "a search is made in memory" in refusal("rerun", tmp_path / "run", *PARTS)
+    assert "does not work with a search" in refusal("rerun", tmp_path / "run", *PARTS)
     assert refusal("rerun", tmp_path / "run", "--memory", "much")
 
 

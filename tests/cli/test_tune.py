@@ -215,7 +215,7 @@ def test_a_search_without_its_trials_is_refused_before_it(path_run, tmp_path, mo
     monkeypatch.setattr("concordant.cli.tune.tune_fit.tune_run", None)
     shutil.copytree(path_run[0], tmp_path / "run")
     (tmp_path / "run" / "trials.csv").write_bytes(b"\xff")
-    assert "not what a run writes" in refusal("rerun", tmp_path / "run")
+    assert "not written by a run" in refusal("rerun", tmp_path / "run")
     (tmp_path / "run" / "trials.csv").unlink()
     assert "trials.csv is missing" in refusal("rerun", tmp_path / "run")
     assert answer("rerun", tmp_path / "run", "--best")["same"]

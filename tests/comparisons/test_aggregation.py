@@ -661,7 +661,7 @@ def test_columns_of_a_frame_are_the_names():
     for votes in (frame, labelled, pl.from_pandas(frame)):
         assert cc.aggregate(votes).names == expected.names
     assert cc.aggregate(frame, names=["x", "y", "z"]).items == ("x", "y", "z")
-    with pytest.raises(LabelError, match="beside column"):
+    with pytest.raises(LabelError, match="does not match column"):
         cc.aggregate(labelled[["b", "a", "c"]])
 
 

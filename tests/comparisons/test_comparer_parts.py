@@ -398,11 +398,11 @@ def test_what_cannot_be_trained_on_is_refused_before_any_work(client, monkeypatc
         cc.Comparer().fit(chunks[:, 0], outcome, client=client)
     with pytest.raises(LabelError, match="y is a Delayed"):
         cc.Comparer().fit(chunks, dask.delayed(y), client=client)
-    with pytest.raises(FeaturesError, match=r"it is a Delayed.*, and not a Dask array"):
+    with pytest.raises(FeaturesError, match=r"it is a Delayed.*, not a Dask array"):
         cc.Comparer().fit(dask.delayed(pairs), outcome, client=client)
     with pytest.raises(ParameterError, match="client"):
         cc.Comparer().fit(pairs, y, client=client)
-    with pytest.raises(ParameterError, match="y='ndarray'"):
+    with pytest.raises(ParameterError, match="y was given, but a scan"):
         cc.Comparer().fit(pair_scan(pairs, y), y)
 
 

@@ -212,7 +212,7 @@ def test_products_that_do_not_suffice_are_said(monkeypatch):
     for name in ("DENSE_ITEMS", "FACTORED_ITEMS", "FACTORED_PAIRS"):
         monkeypatch.setattr(solver, name, 0)
     monkeypatch.setattr(solver, "MOST_PRODUCTS", 3)
-    with pytest.warns(UserWarning, match="raise max_iter"):
+    with pytest.warns(UserWarning, match="Raise max_iter"):
         BradleyTerry(max_iter=20).fit(*chain(50))
 
 
@@ -270,7 +270,7 @@ def test_a_mean_that_only_the_prior_knows_has_its_variance():
 
 
 def test_too_few_steps_are_said():
-    with pytest.warns(UserWarning, match="raise max_iter"):
+    with pytest.warns(UserWarning, match="Raise max_iter"):
         BradleyTerry(max_iter=1).fit(["a", "b", "a"], ["b", "a", "b"], [-1, -1, -1])
 
 
@@ -512,7 +512,7 @@ def test_bad_input_is_named():
         BradleyTerry().fit(*good, sample_weight=[1.0, math.inf])
     with pytest.raises(ParameterError, match="is 0 for every vote"):
         BradleyTerry(alpha=1.0).fit(*good, sample_weight=[0.0, 0.0])
-    with pytest.raises(ParameterError, match="left out"):
+    with pytest.raises(ParameterError, match="Leave them out"):
         BradleyTerry().fit(Comparisons(*good), ["b"])
     model = BradleyTerry().fit(Comparisons(*good))
     with pytest.raises(UnknownNameError, match="unknown item 'z'"):
@@ -602,7 +602,7 @@ def test_resampling_options_are_checked():
         with pytest.raises(ParameterError, match="'information', 'robust' or 'bootstrap'"):
             call(method="magic")
     heavy = BradleyTerry().fit(["a", "b"], ["b", "a"], [-1, -1], sample_weight=[1e20, 1.0])
-    with pytest.raises(ParameterError, match="draws as many votes"):
+    with pytest.raises(ParameterError, match="draws that many votes"):
         heavy.resample_ratings()
 
 

@@ -465,7 +465,7 @@ def test_bad_votes():
     dated = Elo().fit(["a"], ["b"], [0], time=[dt.date(2006, 5, 1)])
     with pytest.raises(LabelError, match="before"):
         dated.update(["a"], ["b"], [0], time=[dt.date(2006, 4, 30)])
-    with pytest.raises(LabelError, match="numbers, and of the votes so far it held dates"):
+    with pytest.raises(LabelError, match="numbers, but earlier votes had dates"):
         dated.update(["a"], ["b"], [0], time=[20_000])
     with pytest.raises(UnknownNameError):
         model.predict_proba(["a"], ["z"])
@@ -497,7 +497,7 @@ def test_bad_votes():
 @pytest.mark.parametrize("kind", [np.asarray, list, pd.Series])
 def test_times_that_doubles_cannot_hold_apart_are_refused(time, kind):
     votes = list("abca"), list("bcac"), [-1, -1, -1, 1]
-    with pytest.raises(LabelError, match="one double"):
+    with pytest.raises(LabelError, match="the same float64"):
         Elo().fit(*votes, time=kind(time[::-1]))
     unit = 1 if time.dtype != object else time[1] - time[0]
     shifted, expected = ((time - time[0]) / unit).astype(np.int64), Elo().fit(*votes)
@@ -507,7 +507,7 @@ def test_times_that_doubles_cannot_hold_apart_are_refused(time, kind):
 @pytest.mark.parametrize("smallest", [0.5, -1], ids=["floats", "signs"])
 def test_large_times_in_a_list_with_others_are_refused(smallest):
     with pytest.raises(
-        LabelError, match=f"time is {2**63 + 2} at row 0 and {2**63 + 1} at row 1, one double"
+        LabelError, match=f"time is {2**63 + 2} at row 0 and {2**63 + 1} at row 1, which are the same float64"
     ):
         Elo().fit(list("abc"), list("bca"), [-1, -1, 0], time=[2**63 + 2, 2**63 + 1, smallest])
 
@@ -515,6 +515,6 @@ def test_large_times_in_a_list_with_others_are_refused(smallest):
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="long doubles are doubles here")
 def test_long_doubles_that_become_one_double_are_refused():
     time = (10**18 + np.arange(3)).astype(np.longdouble)
-    with pytest.raises(LabelError, match="one double"):
+    with pytest.raises(LabelError, match="the same float64"):
         Elo().fit(list("abc"), list("bca"), [-1, -1, 0], time=time)
     assert Elo().fit(list("abc"), list("bca"), [-1, -1, 0], time=time - time[0]).latest_ == 2.0

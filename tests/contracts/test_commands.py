@@ -385,7 +385,7 @@ PYTHON = re.compile(r"\b(?!qid=)\w+=(?:['\"\[]|\.{3}|True|None)|\bcc\.|\bprint\(
     ("arguments", "words"),
     [
         (("export", "run", "-f", "elasticsearch", "-o", "x.json"), "--features A,B,... names them"),
-        (("export", "run", "-f", "lightgbm", "-o", "x.txt"), "--format lightgbm is a file of"),
+        (("export", "run", "-f", "lightgbm", "-o", "x.txt"), "--format lightgbm holds trees only"),
         (
             ("export", "run", "-o", "x.onnx", "--dtype", "half"),
             "--dtype must be 'float32' or 'float64', got 'half'",
@@ -396,7 +396,8 @@ PYTHON = re.compile(r"\b(?!qid=)\w+=(?:['\"\[]|\.{3}|True|None)|\bcc\.|\bprint\(
             ("train", "train.txt", "--model", "pairs", "--metric", "ndcg", "-o", "x"),
             "--model linear trains for",
         ),
-        (("train", "train.txt", "--metric", "ap", "-o", "ap"), "--set assume=P_reinforce says"),
+        (("certify", "comparison_error"), "`concordant compare fit` trains"),
+        (("train", "train.txt", "--metric", "ap", "-o", "ap"), "pass --set assume=P_reinforce"),
         (("train", "train.txt", "--metric", "ap", "-o", "ap"), "See `concordant certify 'ap'`"),
     ],
 )

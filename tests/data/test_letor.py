@@ -616,7 +616,7 @@ def test_lightgbm_example(shared_data):
 def test_line_ends_of_old_macs_are_refused(tmp_path):
     """As blanks they would let a comment swallow every row but the first."""
     (tmp_path / "x").write_bytes(b"2 qid:1 1:0.5 #docid = a\r0 qid:1 1:7 #docid = b\r")
-    with pytest.raises(MalformedLineError, match="CR alone"):
+    with pytest.raises(MalformedLineError, match="CR only"):
         read_letor(tmp_path / "x")
 
 

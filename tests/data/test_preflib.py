@@ -98,7 +98,7 @@ def test_written_ballots_are_read(tmp_path_factory, profile):
 @pytest.mark.parametrize(
     ("suffix", "body", "column", "words"),
     [
-        (".soc", "1: 1,2,3", 0, "3 alternatives of 4"),
+        (".soc", "1: 1,2,3", 0, "3 of 4 alternatives"),
         (".soc", "1: 1,2,{3,4}", 0, "a tie"),
         (".soi", "1: {1,2}", 0, "a tie"),
         (".toi", "1 1,2", 1, "count: order"),
@@ -112,9 +112,9 @@ def test_written_ballots_are_read(tmp_path_factory, profile):
         (".toi", "1: {1,{2}}", 7, "'{' does not fit"),
         (".toi", "1: 1},2", 5, "'}' does not fit"),
         (".toi", "1: {},2", 5, "'}' does not fit"),
-        (".toi", "1: {1,2", 7, "breaks off"),
-        (".toi", "1: 1,", 5, "breaks off"),
-        (".toi", "1:", 2, "breaks off"),
+        (".toi", "1: {1,2", 7, "is incomplete"),
+        (".toi", "1: 1,", 5, "is incomplete"),
+        (".toi", "1:", 2, "is incomplete"),
         (".wmd", "1,2", 1, "source, target, weight"),
         (".wmd", "1,2,nan", 1, "source, target, weight"),
         (".wmd", "1,2,1e999", 1, "source, target, weight"),

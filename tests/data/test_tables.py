@@ -261,7 +261,7 @@ def test_bytes_are_read_as_text():
         (",qid,y,a\n0,1,1,2\n", "a column is called ''"),
         ("Unnamed: 0,qid,y,a\n0,1,1,2\n", "a column is called 'Unnamed: 0'"),
         ("qid,y,a\n1,1\n", "line 2: .*Expected 3 columns, got 2"),
-        ("qid,y,a\r1,1,2\r", "CR alone"),
+        ("qid,y,a\r1,1,2\r", "CR only"),
     ],
 )
 def test_what_a_text_table_cannot_mean_is_refused(tmp_path, text, words):

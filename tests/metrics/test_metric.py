@@ -174,7 +174,7 @@ BAD_CALLS = [
     (
         lambda _: cm.DCG(convention=cm.Convention(discount=np.sqrt))([1, 0], [1, 2]),
         ParameterError,
-        "not rising",
+        "non-increasing",
     ),
 ]
 

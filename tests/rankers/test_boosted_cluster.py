@@ -260,15 +260,15 @@ def test_models_of_a_cluster_are_models(together, tmp_path):
 
 def test_no_split(client):
     constant = scan_of(np.ones((40, 2)), np.arange(40) % 3, np.repeat(np.arange(8), 5), n_parts=2)
-    with pytest.warns(UserWarning, match="no split"):
+    with pytest.warns(UserWarning, match="No split"):
         model = boosted().fit(constant, client=client)
     assert (model.n_estimators_, model.stopped_by_, model.history_.shape) == (1, "no_split", (1,))
     assert not model.predict(np.zeros((3, 2))).any()
     for part in constant.parts:
         part.X[:] = part.number  # rows of a worker are all alike: nobody finds bins
-    with pytest.warns(UserWarning, match="no split"):
+    with pytest.warns(UserWarning, match="No split"):
         assert boosted().fit(constant, client=client).stopped_by_ == "no_split"
-    with pytest.warns(UserWarning, match="nothing was learned"):
+    with pytest.warns(UserWarning, match="Nothing was learned"):
         boosted().fit(scan_of(TOY.X, np.ones(len(TOY.y)), TOY.qid, n_parts=2), client=client)
 
 
@@ -317,7 +317,7 @@ def test_refused_data(client):
 
     table = pd.DataFrame({"a": [1, 2, 3], "b": pd.Categorical([1, 2, 1]), "y": [0, 1, 2], "q": [1, 1, 1]})
     frame = dataframe.from_pandas(table, npartitions=1)
-    with pytest.raises(ParameterError, match="'b' of categories"):
+    with pytest.raises(ParameterError, match="'b' is categorical"):
         boosted().fit(frame[["a", "b"]], frame["y"], qid=frame["q"], client=client)
     model = boosted("dcg")
     huge = TOY.y.astype(float)

@@ -74,9 +74,13 @@ CASES = {
     "p@1, pairwise": Case(
         LinearRanker("p@1", "pairwise"), GRADES, "proven", EVERY, "p@1 on binary, pairwise"
     ),
-    "ap": Case(LinearRanker("ap"), GRADES, "refuted", "P_reinforce", MISSED, "only under P_reinforce"),
+    "ap": Case(
+        LinearRanker("ap"), GRADES, "refuted", "P_reinforce", MISSED, "only if the labels satisfy P_reinforce"
+    ),
     "ap, assumed": Case(LinearRanker("ap", assume="P_reinforce"), GRADES, "refuted", "P_reinforce", ASSUMED),
-    "err": Case(LinearRanker("err"), GRADES, "refuted", NOTHING, "It is not consistent", "by squared optim"),
+    "err": Case(
+        LinearRanker("err"), GRADES, "refuted", NOTHING, "It is not consistent", "with squared optim"
+    ),
     "rr": Case(LinearRanker("rr"), GRADES, "refuted", NOTHING, "rr on binary", "Nothing guarantees"),
     "preorder": Case(
         LinearRanker("ndcg", "preorder"), GRADES, "refuted", NOTHING, "compares grades", "preorder"
@@ -95,10 +99,10 @@ CASES = {
         "refuted",
         NOTHING,
         "position_hinge",
-        "by position_hinge optimises ndcg",
+        "with position_hinge optimises ndcg",
     ),
     "pd of votes": Case(
-        LinearRanker("pd"), VOTES, "refuted", "low_noise", "This was neither", "assume='P_f' says"
+        LinearRanker("pd"), VOTES, "refuted", "low_noise", "This was neither", "pass assume='P_f'"
     ),
     "pd, assumed": Case(
         LinearRanker("pd", assume="low_noise"), VOTES, "refuted", "low_noise", "low_noise: maj"
@@ -113,7 +117,7 @@ CASES = {
         "refuted",
         "order_preserving",
         MISSED,
-        "only under order",
+        "only if the labels satisfy order",
     ),
     "orders for ndcg": Case(
         LinearRanker("ndcg", "plackett_luce"),
@@ -126,7 +130,9 @@ CASES = {
     "cv": Case(
         LinearRankerCV("ndcg", **CV), GRADES, "proven", EVERY, "ndcg on grades, softmax, sort: proven."
     ),
-    "cv, ap": Case(LinearRankerCV("ap", **CV), GRADES, "refuted", "P_reinforce", MISSED, "only under P_rei"),
+    "cv, ap": Case(
+        LinearRankerCV("ap", **CV), GRADES, "refuted", "P_reinforce", MISSED, "labels satisfy P_rei"
+    ),
     "cv, preorder": Case(
         LinearRankerCV("ndcg", "preorder", **CV), GRADES, "refuted", NOTHING, "preorder", "Nothing guarantees"
     ),
@@ -148,7 +154,7 @@ CASES = {
         "refuted",
         "P_reinforce",
         MISSED,
-        "decoder='auto' wherever it proves its order best",
+        "decoder='auto' needs no condition",
     ),
     "pairs, beam": Case(
         PairRanker("ap", decoder="beam"),
@@ -172,7 +178,7 @@ CASES = {
         "refuted",
         "P_DAG",
         MISSED,
-        "for pd only under P_DAG",
+        "for pd only if labels satisfy P_DAG",
     ),
     "pairs of grades, borda": Case(
         PairRanker("pd", decoder="borda"),
@@ -484,7 +490,7 @@ def test_relevance_may_begin_anywhere(least):
             cc.metric(metric),
         )
     text = warning_of(LinearRanker(f"ap{name}"), GRADES)
-    assert "only under P_reinforce; assume='P_reinforce' says" in text
+    assert "If yours do, pass assume='P_reinforce'." in text
     asked = cc.metric(f"ap{name}" if least < 1 else "ap")
     assert f"cc.certify('{asked}', model.surrogate_)." in text
     assert cc.certify(str(asked), "softmax").status == "refuted"
@@ -498,7 +504,7 @@ class Stubborn(Squared):
 
 
 def test_nothing_is_claimed_of_losses_of_ones_own():
-    with pytest.warns(GuaranteeWarning, match="by stubborn optimises ndcg: nothing is shown of this loss"):
+    with pytest.warns(GuaranteeWarning, match="with stubborn optimises ndcg: nothing is shown of this loss"):
         model = LinearRanker("ndcg", Stubborn()).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
     assert (model.certificate_.status, isinstance(model.surrogate_, Surrogate)) == ("open", True)
     assert model.certificate_.transfer is None
@@ -666,7 +672,7 @@ def test_of_longer_lists_than_in_training_nothing_is_said():
 
 @pytest.mark.parametrize("model", [LinearRanker("ndcg@10"), LinearRanker("p@1", "pairwise")], ids=str)
 def test_nothing_is_said_of_regret_where_labels_are_0(model):
-    with pytest.warns(UserWarning, match="nothing was learned"):
+    with pytest.warns(UserWarning, match="Nothing was learned"):
         certificate = clone(model).fit(GRADES.X, 0.0 * GRADES.y, qid=GRADES.qid).certificate_
     assert (certificate.transfer is not None, certificate.regret_bound(0.01)) == (True, 0.0)
     assert "off its best" not in certificate.regrets()

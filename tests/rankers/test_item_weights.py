@@ -395,7 +395,7 @@ def check_texts(certificate, said, weighs, basis):
         assert "depends on the labels of the whole list" in said[0]
     if weighs == "terms" and basis != "none":
         assert "Inverse propensities correct nothing" in text
-        assert "depend on the features alone. It weighs terms of the loss" in said[0]
+        assert "depend on the features alone. Weights multiply terms of the loss" in said[0]
         assert "inverse propensities correct nothing" in said[0]
     for message in said:
         assert "sum of gains" in message

@@ -511,7 +511,7 @@ def test_a_hinge_fits(surrogate, solver):
 @baselines_too
 def test_corners_may_stop_a_smooth_solver():
     """With a warning that says why; the bundle goes on."""
-    with pytest.warns(ConvergenceWarning, match="no step lowers it.*has the loss corners"):
+    with pytest.warns(ConvergenceWarning, match="No step lowers it.*smooth surrogate"):
         model = LinearRanker(surrogate="position_hinge").fit(X, y, qid=qid)
     assert model.solution_.stopped_by == "precision"
     assert not model.solution_.converged
@@ -547,7 +547,7 @@ def test_what_a_fit_rests_on(name):
 @pytest.mark.parametrize("metric", ["pd", "wpd"])
 def test_preferences(metric):
     votes = better_first(y, qid)
-    with pytest.warns(GuaranteeWarning, match="only under low_noise or P_f") as caught:
+    with pytest.warns(GuaranteeWarning, match="only if the labels satisfy low_noise or P_f") as caught:
         model = LinearRanker(metric, **EXACT).fit(X, votes, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
     assert model.basis_ == "low_noise"
@@ -569,7 +569,7 @@ def test_preferences_in_any_row_order():
 def test_permutations():
     observed = orders(y, qid)
     for surrogate in (PlackettLuce(), Squared()):
-        with pytest.warns(GuaranteeWarning, match="only under order_preserving"):
+        with pytest.warns(GuaranteeWarning, match="only if the labels satisfy order_preserving"):
             warned = LinearRanker("zero_one", surrogate).fit(X, observed, qid=qid)
         assumed = LinearRanker("zero_one", surrogate, assume="order_preserving").fit(X, observed, qid=qid)
         assert warned.coef_.tolist() == assumed.coef_.tolist()

@@ -350,7 +350,7 @@ def interrupting(monkeypatch, at):
 def test_ctrl_c_on_folds_keeps_the_best_so_far(monkeypatch, at):
     whole = LinearRankerCV("ndcg@5", alphas=ALPHAS, cv=3).fit(X, y, qid=qid)
     fits = interrupting(monkeypatch, at)
-    with pytest.warns(UserWarning, match="best of those tried so far") as caught:
+    with pytest.warns(UserWarning, match="best penalty tried so far") as caught:
         model = LinearRankerCV("ndcg@5", alphas=ALPHAS, cv=3).fit(X, y, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
     assert len(fits) == at + 1  # and one on all rows
@@ -368,7 +368,7 @@ def test_ctrl_c_on_folds_keeps_the_best_so_far(monkeypatch, at):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # if the interrupted one is best
 def test_ctrl_c_on_a_validation_set(monkeypatch):
     fits = interrupting(monkeypatch, at=2)
-    with pytest.warns(UserWarning, match="best of those tried so far"):
+    with pytest.warns(UserWarning, match="best penalty tried so far"):
         model = LinearRankerCV("ndcg@5", alphas=ALPHAS).fit(X, y, qid=qid, eval_set=HELD)
     assert fits == [10.0, 1.0]
     assert np.isfinite(model.scores_[:2]).all()

@@ -487,7 +487,7 @@ def test_stopped_early_at_weights_zero_is_not_called_optimal():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         MaxMarginRanker(max_iter=1).fit(X, y, qid=qid)
-    assert not any("every weight is 0" in str(warning.message) for warning in caught)
+    assert not any("All weights are 0" in str(warning.message) for warning in caught)
 
 
 @pytest.mark.parametrize("fit_scale", [True, False])
@@ -635,7 +635,7 @@ ROWS = {
     ),
     "no order": ({"y": Permutations(0 * y + 1), "loss": "pairwise"}, LabelError, "has positions"),
     "pd of many grades": ({"metric": "pd"}, LabelError, "feedback arc set"),
-    "many labels mixed": ({"mode": "sum_interleavings"}, LabelError, "mixes two labels"),
+    "many labels mixed": ({"mode": "sum_interleavings"}, LabelError, "needs at most two labels per list"),
 }
 
 
@@ -653,7 +653,9 @@ def test_bad_rows_are_named_before_any_work(name, monkeypatch):
 @pytest.mark.parametrize("mode", ["sum", "softmax"])
 def test_long_lists_are_not_added_up(mode):
     data, labels, groups = X[:17], np.arange(17) % 2, np.repeat([0, 1], [8, 9])
-    with pytest.raises(LabelError, match=f"mode='{mode}' adds up all orders of a list, and one has 9 items"):
+    with pytest.raises(
+        LabelError, match=f"mode='{mode}' sums over all orders of a list, but a list has 9 items"
+    ):
         MaxMarginRanker(mode=mode).fit(data, labels, qid=groups)
     with pytest.raises(LabelError, match="interleavings"):
         MaxMarginRanker("ap", mode="sum_interleavings").fit(np.ones((20, 1)), np.arange(20) % 2)
@@ -686,7 +688,7 @@ def test_nothing_to_learn_warns(kind, labels):
 
 @pytest.mark.parametrize("loss", ["listwise", "pairwise"])
 def test_no_weights_though_labels_differ_warns(loss):
-    with pytest.warns(UserWarning, match="every weight is 0, which is within") as caught:
+    with pytest.warns(UserWarning, match="All weights are 0, which is within") as caught:
         model = MaxMarginRanker(loss=loss).fit(np.ones((len(y), 2)), y, qid=qid)
     assert others(caught) == [__file__]
     assert (model.coef_.tolist(), model.solution_.converged) == ([0.0, 0.0], True)
@@ -698,7 +700,7 @@ def test_no_weights_though_labels_differ_warns(loss):
 @pytest.mark.parametrize("loss", ["listwise", "pairwise"])
 def test_too_few_iterations_warn(loss):
     with pytest.warns(
-        ConvergenceWarning, match="stopped by max_iter after 4 iterations.*raise max_iter"
+        ConvergenceWarning, match="stopped by max_iter after 4 iterations.*Raise max_iter"
     ) as caught:
         model = MaxMarginRanker(loss=loss, max_iter=4, tol=1e-9).fit(X, y, qid=qid)
     assert others(caught) == [__file__]

@@ -578,7 +578,7 @@ def test_a_share_below_one_query_holds_none_out():
 
 def test_nothing_left_to_train_on_warns():
     grades = np.where(qid == qid[np.flatnonzero(np.diff(y) * (np.diff(qid) == 0))[0]], y, 0)
-    with pytest.warns(UserWarning, match="no query is held out: without 29 of 30") as caught:
+    with pytest.warns(UserWarning, match="No query is held out, because without 29 of 30") as caught:
         model = NeuralRanker(**QUICK, validation_fraction=0.99).fit(X, grades, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
     assert (model.n_queries_, list(model.history_)) == (30, ["loss"])
@@ -593,7 +593,7 @@ def test_validation_features_beyond_single_precision():
 
 def test_no_finite_score_warns(monkeypatch):
     monkeypatch.setattr("concordant.rankers.networks.start.validation", lambda *_: lambda: -np.inf)
-    with pytest.warns(ConvergenceWarning, match="in 3 epochs no score on the validation queries") as caught:
+    with pytest.warns(ConvergenceWarning, match="In 3 epochs no validation score") as caught:
         model = NeuralRanker(**QUICK).fit(X, y, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
     assert model.best_epoch_ == 0
@@ -633,7 +633,7 @@ def interrupting(epoch):
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     with pytest.warns(
-        ConvergenceWarning, match="after 2 epochs; these are the best weights so far"
+        ConvergenceWarning, match="after 2 epochs. The model keeps the best weights so far"
     ) as caught:
         model = NeuralRanker(callback=interrupting(2), **QUICK).fit(X, y, qid=qid)
     assert [warning.filename for warning in caught] == [__file__]
@@ -647,7 +647,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
 
 def test_divergence_keeps_finite_weights():
     model = NeuralRanker("dcg", "squared", **QUICK | {"learning_rate": 1e30, "max_epochs": 9})
-    with pytest.warns(ConvergenceWarning, match="lower learning_rate"):
+    with pytest.warns(ConvergenceWarning, match="Lower learning_rate"):
         model.fit(X, y, qid=qid)
     assert model.stopped_by_ == "divergence"
     assert np.isfinite(model.predict(X)).all()
@@ -803,11 +803,11 @@ def changed(path, edit):
 DAMAGE = {
     "truncated": (lambda data: data[:-20], "checksum"),
     "one bit": (lambda data: data[:300] + bytes([data[300] ^ 1]) + data[301:], "checksum"),
-    "empty": (lambda _: b"", "no checkpoint that this version reads"),
-    "another file": (lambda _: pickle.dumps({"weights": [1.0]}), "no checkpoint that this version reads"),
+    "empty": (lambda _: b"", "cannot read it as a checkpoint"),
+    "another file": (lambda _: pickle.dumps({"weights": [1.0]}), "cannot read it as a checkpoint"),
     "a newer one": (
         lambda data: data.replace(b"checkpoint 1 ", b"checkpoint 2 ", 1),
-        "that this version reads",
+        "this version cannot read it",
     ),
 }
 
@@ -842,8 +842,8 @@ def test_forged_checkpoints_run_no_code(tmp_path):
         ({"now.0.weight": np.array([Bomb()], dtype=object)}, "cannot be read"),
         ({"now.0.weight": np.zeros((2, 2))}, "no now.0.weight of this network"),
         ({"best.0.bias": None}, "no best.0.bias of this network"),
-        ({"about": np.zeros(3, np.uint8)}, "does not say what it is of"),
-        ({"about": None}, "does not say what it is of"),
+        ({"about": np.zeros(3, np.uint8)}, "does not identify its fit"),
+        ({"about": None}, "does not identify its fit"),
     ):
         path.unlink(missing_ok=True)
         NeuralRanker(checkpoint=tmp_path, **QUICK).fit(X, y, qid=qid)
@@ -952,7 +952,7 @@ def test_a_warm_start_is_part_of_a_checkpoint(tmp_path):
     model = NeuralRanker(warm_start=True, early_stopping=None, **QUICK).fit(X, y, qid=qid)
     other = clone(model).set_params(random_state=5).fit(X, y, qid=qid).set_params(random_state=0)
     model.set_params(checkpoint=tmp_path).fit(X, y, qid=qid)
-    with pytest.raises(ModelFileError, match="began with other weights than this warm start"):
+    with pytest.raises(ModelFileError, match="started from other weights than this warm start"):
         other.set_params(checkpoint=tmp_path).fit(X, y, qid=qid)
     with pytest.raises(ModelFileError, match="continued in a new folder"):
         model.fit(X, y, qid=qid)
@@ -1171,7 +1171,7 @@ def test_data_that_do_not_fit_on_the_device(monkeypatch):
 # ---------------------------------------------------------------- errors
 
 BAD = {
-    "hidden": ({"hidden": (4, 0)}, ParameterError, "hidden=(4, 0)"),
+    "hidden": ({"hidden": (4, 0)}, ParameterError, "got (4, 0)"),
     "hidden number": ({"hidden": 4}, ParameterError, "a tuple of integers"),
     "transforms": ({"transforms": "log"}, UnknownNameError, "Did you mean 'log1p'"),
     "two transforms": ({"transforms": ("log1p", None)}, UnknownNameError, "standard"),

@@ -56,7 +56,7 @@ def test_what_is_no_number_is_refused_by_its_column(read_table, bad, pieces):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:stopped by max_iter")
+@pytest.mark.filterwarnings("ignore:Training was stopped by max_iter")
 @pytest.mark.parametrize("solver", ["lbfgs", "newton", "bundle", "sgd"])
 def test_fits_of_whole_parts_leave_features_in_columns(solver, tmp_path, monkeypatch):
     """And give the same weights; steps from query to query want rows, and so does whoever else reads."""

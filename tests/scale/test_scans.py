@@ -203,7 +203,7 @@ def test_a_bad_id_or_query_weight_is_named_when_scanning(small):
     [
         ([1, 1, 1, 2, 2, 3, 1], LabelError, "row group 1: query_weight of query 3 is both 2 and 3"),
         ([1, 1, 1, 2, 2, -2, 1], NonFiniteError, "row group 1: column 'w' is -2.0 at row 2"),
-        ([0] * 7, ParameterError, "query_weight='all zero'"),
+        ([0] * 7, ParameterError, "query_weight is 0 for every query"),
     ],
 )
 def test_query_weights_are_checked(small, weights, error, words):
@@ -551,7 +551,7 @@ def test_text_that_cannot_be_scanned(tmp_path):
     with pytest.raises(EmptyDataError, match="the list of files has no rows"):
         scan_letor([])
     write_text(path, ["1 qid:1 1:1", "0 qid:1 1:2"], end="\r")
-    with pytest.raises(MalformedLineError, match="CR alone"):
+    with pytest.raises(MalformedLineError, match="CR only"):
         scan_letor(path)
     write_text(path, ["1 qid:1 1:1", "0 qid:1 999999999:2"])
     with pytest.raises(

@@ -360,7 +360,7 @@ def test_columns_that_are_ambiguous_or_unreadable_are_refused(tmp_path, name, he
         ),
         (list, EmptyDataError, "the source has no rows"),
         (lambda: pa.table(frame_of(DATA)).slice(0, 0), EmptyDataError, "has no rows"),
-        (lambda: 7, ParameterError, "source='int'"),
+        (lambda: 7, ParameterError, "or several frames, got int"),
         (lambda: [1, 2], NotNumericError, "piece 0: frame must be numeric, but it is a int"),
         (lambda: data_of({**DATA, "y": np.zeros(2)}), ConcordantError, "grade has 2 entries, X has 3 rows"),
         (lambda: data_of({**DATA, "X": np.zeros((3, 0))}), LabelError, "the source has no features"),

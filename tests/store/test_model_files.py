@@ -72,7 +72,7 @@ pytestmark = [
     pytest.mark.once,
     pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning"),  # baselines, on purpose
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:every weight is 0"),
+    pytest.mark.filterwarnings("ignore:All weights are 0"),
     pytest.mark.filterwarnings("ignore:The groups parameter is ignored"),
 ]
 
@@ -352,7 +352,7 @@ UNSAVEABLE = {
     "f is a function": lambda: LinearRanker("pd", assume="P_f", f=last_grade).fit(
         TOY.X, LABELS["pd"], qid=TOY.qid
     ),
-    "metric is .* whose text does not tell all": lambda: LinearRanker(
+    "metric is .* whose text does not define it completely": lambda: LinearRanker(
         metric("ndcg", convention=PRESETS["concordant"].replace(gain=np.sqrt))
     ).fit(TOY.X, TOY.y, qid=TOY.qid),
     "features is a function": lambda: PairRanker("pd", features=lambda left, right: left - right).fit(
@@ -364,10 +364,10 @@ UNSAVEABLE = {
     "cv.*is a RandomState": lambda: LinearRankerCV(
         alphas=(1.0,), cv=KFold(2, shuffle=True, random_state=np.random.RandomState(0))
     ).fit(TOY.X, TOY.y, qid=TOY.qid),
-    "no file can hold a Pipeline.*\nHint: save its last step": lambda: make_pipeline(
+    "a Pipeline cannot be saved.*\nHint: save its last step": lambda: make_pipeline(
         StandardScaler(), LinearRanker()
     ).fit(TOY.X, TOY.y),
-    "no file can hold a GridSearchCV.*\nHint: .*best_estimator_": lambda: GridSearchCV(
+    "a GridSearchCV cannot be saved.*\nHint: .*best_estimator_": lambda: GridSearchCV(
         LinearRanker(), {"alpha": [1.0]}, cv=2
     ).fit(TOY.X, TOY.y),
     "fit it again": lambda: fitted("linear")[0].set_params(alpha=-1.0),
@@ -1254,7 +1254,7 @@ def test_nothing_is_run(written, tmp_path):
                     continue
                 assert reads is not load
     (tmp_path / "b").write_bytes(pickle.dumps(Canary(sung)))
-    with pytest.raises(ModelFileError, match="no model file"):
+    with pytest.raises(ModelFileError, match="not a model file"):
         load(tmp_path / "b")
     assert not sung.exists()
     np.load(io.BytesIO(stream.getvalue()), allow_pickle=True)

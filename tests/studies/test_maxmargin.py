@@ -391,6 +391,6 @@ def test_on_mq2008_bounds_are_not_vacuous_at_the_penalties_of_the_documentation(
 def test_on_ohsumed_the_ndcg_at_10_hinge_has_weights_0(shared_data):
     """It asks for no margin where it matters: all pairs count alike in F, and ten places in the metric."""
     fold = maxmargin.scale_fold(cc.datasets.load("ohsumed", fold=1, folder=shared_data))
-    with pytest.warns(UserWarning, match="every weight is 0"):
+    with pytest.warns(UserWarning, match="All weights are 0"):
         assert not cold("NDCG@10 hinge", 1e-3, fold).coef_.any()
     assert cold("AP hinge", 1e-3, fold).coef_.any()

@@ -245,7 +245,7 @@ def test_regret_bounds_are_those_of_the_transfer():
         (("ap@3", "pairs"), {}, ParameterError, "without a cutoff"),
         (("ndcg", "plackett_luce"), {}, ParameterError, "reads full orders"),
         (("err", "listwise_hinge"), {}, ParameterError, "has no listwise hinge loss"),
-        (("comparison_error", "pairwise"), {}, ParameterError, "one of rankings"),
+        (("comparison_error", "pairwise"), {}, ParameterError, "not rankings"),
         (("ndcg", "pairwise"), {"labels": "stars"}, UnknownNameError, "binary"),
         (("ndcg", "pairwise"), {"labels": "permutations"}, ParameterError, "does not read permutations"),
         (("ndcg", "pairwise"), {"n_items": 6}, ParameterError, "2 to 5"),

@@ -881,7 +881,7 @@ PAIRS = Replicates.from_labels([Preferences([0], [1], 3)])
     ("call", "error", "text"),
     [
         (lambda: check(ORDERS, "P_DAGs"), UnknownNameError, "Did you mean 'P_DAG'"),
-        (lambda: check(ORDERS, "P_reinforce"), LabelError, "is about relevance"),
+        (lambda: check(ORDERS, "P_reinforce"), LabelError, "needs relevance"),
         (lambda: check(GRADES, "order_preserving"), LabelError, "from_orders"),
         (lambda: check(Replicates.from_orders([[0, 1], [2, 1, 0]]), "order_preserving"), LabelError, "2 of"),
         (lambda: check(Replicates.from_orders([[0, {1, 2}]]), "order_preserving"), LabelError, "ties"),
@@ -936,7 +936,7 @@ PAIRS = Replicates.from_labels([Preferences([0], [1], 3)])
         (lambda: Replicates.from_orders([[0, 1]], unranked="first"), ParameterError, "unranked"),
         (lambda: Replicates.from_labels([]), EmptyDataError, "labels"),
         (lambda: Replicates.from_labels([[1, 0], Preferences([0], [1], 2)]), LabelError, "several kinds"),
-        (lambda: Replicates.from_labels([Preferences([0], [1], 2)]).panels(), LabelError, "do not tell"),
+        (lambda: Replicates.from_labels([Preferences([0], [1], 2)]).panels(), LabelError, "do not record"),
         (lambda: ORDERS.among(4), LabelError, "no query has 4 items"),
         (lambda: Replicates.from_orders([range(60)]).among(6), ParameterError, "100,000"),
         (lambda: GRADES.panels(9), LabelError, "ask for fewer"),

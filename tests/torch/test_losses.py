@@ -474,7 +474,7 @@ def test_weighted_pairs_need_two_grades():
 
 
 def test_what_is_not_guaranteed_is_said():
-    with pytest.warns(GuaranteeWarning, match="only under P_reinforce"):
+    with pytest.warns(GuaranteeWarning, match="only if the labels satisfy P_reinforce"):
         ct.SoftmaxLoss("ap")
     with pytest.warns(GuaranteeWarning, match="err has no standardization"):
         ct.SoftmaxLoss("err")

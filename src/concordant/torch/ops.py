@@ -66,7 +66,7 @@ class UntracedGradient(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Tensor) -> Any:
         """Raise: second derivatives are not available."""
         del ctx, cotangents
-        text = "concordant's losses have no second derivatives, because their gradients are not traced"
+        text = "concordant's losses cannot be differentiated twice, because their gradients are not traced"
         raise RuntimeError(text)
 
 

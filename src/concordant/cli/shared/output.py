@@ -365,6 +365,7 @@ PYTHON: dict[
     r"set max_grade in the convention: metric\('err', convention='max_grade=\.\.\.'\)": "write the highest "
     "grade that there can be into the metric, as in 'err[max_grade=5]'",
     r"BoostedRanker takes NaN": "--model boosted takes NaN",
+    r"Use it with cc\.Comparer, .*": "`concordant compare fit` trains on pairs.",
     r"LinearRanker trains for": "--model linear trains for",
     r"LinearRanker\(surrogate=\.\.\.\)": "--model linear",
     r"PairRanker\(\"(\w+)\"\)": r"--model pairs --metric \1",
