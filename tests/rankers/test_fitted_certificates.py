@@ -814,7 +814,7 @@ def test_a_broken_promise_is_said():
     certificate = model.certificate_
     assert np.linalg.norm(model.coef_) > np.sqrt(2.0)
     assert certificate.bound is None
-    assert "no longer than 1.414, as the penalty promises" in certificate.no_bound
+    assert "the penalty allows at most 1.414" in certificate.no_bound
 
 
 def test_weighted_labels_need_a_union():
