@@ -284,11 +284,11 @@ def test_help_has_examples_that_parse():
 
 def test_wrong_usage_is_refused_before_the_work(trec, tmp_path):
     qrels, runs = trec[:2], trec[2:]
-    assert "nothing to be compared with" in refused(*qrels, *runs[:2])
+    assert "two or more files" in refused(*qrels, *runs[:2])
     assert "is given twice" in refused(*qrels, *runs[:2], *runs)
-    assert "give --qrels and --run" in refused(*runs)
-    assert "give --qrels and --run" in refused()
-    assert "--values stands alone" in refused(*trec, "--values", tmp_path / "v.csv")
+    assert "Pass --qrels and --run" in refused(*runs)
+    assert "Pass --qrels and --run" in refused()
+    assert "--values holds measured values" in refused(*trec, "--values", tmp_path / "v.csv")
     assert "max_t" in refused(*trec, "--correction", "tukey")
     assert "level" in refused(*trec, "--level", 1.5)
     assert "n_flips" in refused(*trec, "--resamples", 0)
@@ -315,7 +315,7 @@ def link(path, target):
         ("ranking,metric,query,value\na,ap,1,1_0\n", "line 2: '1_0' is not a value"),
         ("ranking,metric,query,value\na,ap,1,1\na,ap,1,2\n", "line 3: 'a' has query '1' of ap twice"),
         ("ranking,metric,query,value\na,ap,1,1\nb,ap,2,1\n", "no query is in all of a, b"),
-        ("ranking,metric,query,value\na,ap,1,1\n", "ap is known of a only: give two"),
+        ("ranking,metric,query,value\na,ap,1,1\n", "needs two rankings with ap, got only a"),
         ("ranking,metric,query,value\n", "has no"),
     ],
 )

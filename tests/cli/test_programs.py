@@ -360,9 +360,9 @@ def test_bad_scores_name_the_line(letor, tmp_path, text, line, words):
         (["-c", "gain=cubic"], "got 'cubic'."),
         (["-m", "zero_one"], "zero_one reads Permutations"),
         (["-o", "/nowhere/at/all.csv"], "No such file or directory"),
-        (["-m", "ndcg@10[rax]", "-c", "rax"], "leave out the brackets"),
-        (["--all-queries"], "--all-queries goes with --qrels"),
-        (["--qrels", "x"], "give --qrels and --run, or --letor and --scores"),
+        (["-m", "ndcg@10[rax]", "-c", "rax"], "Leave out the brackets"),
+        (["--all-queries"], "--all-queries needs --qrels"),
+        (["--qrels", "x"], "Pass --qrels and --run, or --letor and --scores"),
     ],
 )
 def test_wrong_options_end_with_a_message(letor, options, words):

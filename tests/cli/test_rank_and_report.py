@@ -163,8 +163,8 @@ def test_pair_rankers_give_places(home):
         (["linear", "wide.txt"], "expected 7 features"),
         (["linear", "empty.txt"], "empty.txt has no rows"),
         (["linear", "wrong.txt"], "wrong.txt, line 1"),
-        (["linear", "test.txt", "--depth", "2"], "left out without --trec"),
-        (["linear", "test.txt", "--tag", "x"], "left out without --trec"),
+        (["linear", "test.txt", "--depth", "2"], "needs --trec"),
+        (["linear", "test.txt", "--tag", "x"], "needs --trec"),
         (["linear", "test.txt", "--trec", "--tag", "a b"], "tag"),
         (["linear", "test.txt", "-o", "test.txt"], "it would overwrite"),
         (["linear", "test.txt", "-o", "nowhere/x"], "nowhere: No such file"),
@@ -239,7 +239,7 @@ def test_a_run_knows_its_test_file_and_columns(home, page):
         "ndcg@10", table["grade"].to_numpy(), scores, table["query"].to_numpy(zero_copy_only=False)
     )
     assert output["metrics"][0]["model"]["value"] == pytest.approx(expected, abs=1e-12)
-    assert "no test file" in refusal("report", home / "pairs", "-o", page)
+    assert "Name the test file" in refusal("report", home / "pairs", "-o", page)
 
 
 def test_models_may_be_compressed_and_pipes_are_refused(home, page, tmp_path):
@@ -294,7 +294,7 @@ def test_columns_that_nobody_named_are_asked_for(own_names, tmp_path):
         assert "--label COL" in words
         assert "--qid COL" in refusal(*command, "--label", "judgement")
     trec = ["evaluate", "--qrels", scores, "--run", scores, "--qid", "query"]
-    assert "go with --letor" in refusal(*trec)
+    assert "need --letor" in refusal(*trec)
 
 
 def test_what_is_not_there_is_said(home, page):
@@ -334,7 +334,7 @@ def test_the_table_and_the_place_of_the_page_are_shown(home, page):
         (["linear", "-o", "nowhere/page.html"], "nowhere: No such file"),
         (["linear", "test.txt", "-o", "page.html", "--baseline", "few.txt"], "1 score, but test.txt has"),
         (["few.txt", "test.txt", "-o", "page.html"], "1 score, but test.txt has"),
-        (["few.txt", "-o", "page.html"], "no test file"),
+        (["few.txt", "-o", "page.html"], "Name the test file"),
         (["linear", "-o", "page.html", "-m", "ndgc"], "unknown metric"),
         (["linear", "-o", "page.html", "--baseline", "test.txt"], "is not a score"),
         (["cut.concordant", "test.txt", "-o", "page.html"], "cut.concordant"),

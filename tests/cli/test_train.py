@@ -304,7 +304,7 @@ def test_a_run_that_another_process_finishes_meanwhile_is_kept(home, run, tmp_pa
 
 def test_damaged_facts_are_named_and_can_be_overwritten(home, run):
     (run / "run.json").write_text("{")
-    assert "this is not JSON" in refusal("rerun", run)
+    assert "the file is not JSON" in refusal("rerun", run)
     assert "--overwrite" in refusal("train", home / "train.txt", "-o", run)
     answer("train", home / "train.txt", "-o", run, "--overwrite")
 
@@ -432,8 +432,8 @@ def test_a_run_is_not_overwritten_by_a_file_of_its_own(run, monkeypatch):
     monkeypatch.chdir(run.parent)
     before = contents(run)
     options = ["--config", run / "config.toml", "-o", run.name, "--overwrite"]
-    assert "copy it first" in refusal("train", *options)
-    assert "copy it first" in refusal("tune", *options, "--space", "alpha=0.1:1")
+    assert "Copy it elsewhere first" in refusal("train", *options)
+    assert "Copy it elsewhere first" in refusal("tune", *options, "--space", "alpha=0.1:1")
     assert contents(run) == before
 
 
@@ -467,7 +467,7 @@ def test_half_a_model_is_no_run(home, tmp_path, monkeypatch):
     monkeypatch.setattr("concordant.cli.runs.config.make_ranker", lambda *_: Stopped())
     result = call("train", home / "train.txt", "-o", tmp_path / "run")
     assert result.exit_code == 130
-    assert "the same command goes on" in result.stderr
+    assert "run the same command again" in result.stderr
     assert "model.concordant" not in contents(tmp_path / "run")
 
 

@@ -198,7 +198,7 @@ def test_a_cluster_that_fails_leaves_what_goes_on(home, tmp_path, monkeypatch):
         patch.setattr("concordant.cli.train.train_fit.fit_rows", fail)
         message = refusal(*base, *PARTS)
     assert "the scheduler is gone" in message
-    assert "the same command goes on" in message
+    assert "run the same command again" in message
     assert RunFolder(tmp_path / "run").state == "interrupted"
     assert answer(*base, *PARTS)["resumed"]
 
@@ -403,7 +403,7 @@ def test_several_files_become_one_and_columns_keep_their_names(home, tmp_path):
 def test_convert_writes_over_nothing_unasked(home, tmp_path):
     out = tmp_path / "out.parquet"
     out.write_text("mine")
-    assert "--overwrite it" in refusal("convert", home / "train.txt", "-o", out)
+    assert "pass --overwrite" in refusal("convert", home / "train.txt", "-o", out)
     assert out.read_text() == "mine"
     assert answer("convert", home / "train.txt", "-o", out, "--overwrite")["queries"] == 60
     before = out.read_bytes()

@@ -102,7 +102,9 @@ def test_a_validation_file_decides_instead_of_folds(home, tmp_path):
         assert trial["value"] == pytest.approx(expected, abs=1e-3)  # the path begins elsewhere
     assert output["config"]["data"]["validation"] == str(home / "vali.txt")
     assert answer("rerun", tmp_path / "run")["same"]
-    assert "left out" in refusal("tune", home / "train.txt", *space, "--folds", 2, "-o", tmp_path / "other")
+    assert "Leave one of them out" in refusal(
+        "tune", home / "train.txt", *space, "--folds", 2, "-o", tmp_path / "other"
+    )
 
 
 # --- studies

@@ -360,7 +360,7 @@ def test_bad_chunks_are_named(client):
         cc.Comparer().fit(*arrays(bad, y, chunks=(30, 30)), client=client)
     with pytest.raises(LabelError, match=r"chunk 0: y\[2\] = 7"):
         cc.Comparer().fit(*arrays(pairs, np.where(np.arange(60) == 2, 7, y), chunks=(30, 30)), client=client)
-    with pytest.raises(ParameterError, match="sample_weight is 0 for every pair"):
+    with pytest.raises(ParameterError, match="sample_weight is zero for every pair"):
         cc.Comparer().fit(*arrays(pairs, y, np.zeros(60), chunks=(30, 30)), client=client)
     with pytest.raises(EmptyDataError):
         cc.Comparer().fit(*arrays(pairs[:0], y[:0], chunks=(0,)), client=client)

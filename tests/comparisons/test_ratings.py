@@ -510,7 +510,7 @@ def test_bad_input_is_named():
         BradleyTerry().fit(*good, sample_weight=[1.0])
     with pytest.raises(NonFiniteError):
         BradleyTerry().fit(*good, sample_weight=[1.0, math.inf])
-    with pytest.raises(ParameterError, match="is 0 for every vote"):
+    with pytest.raises(ParameterError, match="is zero for every vote"):
         BradleyTerry(alpha=1.0).fit(*good, sample_weight=[0.0, 0.0])
     with pytest.raises(ParameterError, match="Leave them out"):
         BradleyTerry().fit(Comparisons(*good), ["b"])

@@ -806,7 +806,7 @@ def test_a_broken_promise_is_said():
         model.coef_ = 100.0 * np.ones(4)
         model.set_params(warm_start=True, callback=lambda _: True).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
     assert np.linalg.norm(model.coef_) > np.sqrt(2.0)
-    with pytest.raises(NoRiskBoundError, match=r"no longer than 1\.414, as the penalty promises"):
+    with pytest.raises(NoRiskBoundError, match=r"the penalty allows at most 1\.414"):
         model.risk_bound(GRADES.X, GRADES.y, qid=GRADES.qid)
 
 

@@ -616,7 +616,7 @@ ROWS = {
     "short sample_weight": ({"sample_weight": np.ones(3)}, LengthMismatchError, "sample_weight has 3"),
     "short query_weight": ({"query_weight": np.ones(3)}, LengthMismatchError, "query_weight has 3"),
     "negative weight": ({"sample_weight": put(y, 2, -1)}, NonFiniteError, "sample_weight is -1.0 at row 2"),
-    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is 0 for every row"),
+    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is zero for every row"),
     "two weights": ({"query_weight": put(qid, 0, 77)}, LabelError, f"of query '{ids[0]}' is both 5 and 77"),
     "no labels": ({"y": None}, ValueError, "requires y to be passed"),
     "NaN feature": ({"X": put(X, (4, 1), np.nan)}, ValueError, "contains NaN"),

@@ -1217,7 +1217,7 @@ ROWS = {
     "negative grade": ({"y": put(y, 6, -1)}, GradeError, f"grade -1 at row 6 (query '{ids[6]}') is negative"),
     "short y": ({"y": y[:-1]}, LengthMismatchError, "y has"),
     "short qid": ({"qid": ids[:-1]}, LengthMismatchError, "qid has"),
-    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is 0 for every row"),
+    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is zero for every row"),
     "two weights": ({"query_weight": put(1 + 0 * y, 1, 7)}, LabelError, "is both 1 and 7"),
     "no labels": ({"y": None}, ValueError, "requires y to be passed"),
     "NaN feature": ({"X": put(X, (4, 1), np.nan)}, ValueError, "contains NaN"),

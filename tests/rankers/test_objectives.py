@@ -299,7 +299,7 @@ def test_mistakes_are_named():
         objective(y[1:], scores, None, sizes)
     with pytest.raises(LengthMismatchError, match="weight has"):
         objective(y, scores, np.ones(3), sizes)
-    with pytest.raises(ParameterError, match="weight is 0 for every row"):
+    with pytest.raises(ParameterError, match="weight is zero for every row"):
         objective(y, scores, np.zeros(len(y)), sizes)
     with pytest.raises(NonFiniteError, match="weight is -1"):
         objective(y, scores, -np.ones(len(y)), sizes)

@@ -1045,7 +1045,7 @@ ROWS = {
     "short qid": ({"qid": names[:-1]}, LengthMismatchError, "qid has"),
     "short weight": ({"sample_weight": np.ones(3)}, LengthMismatchError, "sample_weight has 3"),
     "negative weight": ({"sample_weight": put(y, 2, -1)}, NonFiniteError, "sample_weight is -1.0 at row 2"),
-    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is 0 for every row"),
+    "no weight": ({"sample_weight": 0 * y}, ParameterError, "sample_weight is zero for every row"),
     "two weights": ({"query_weight": put(qid, rows_of[0][0], 77)}, LabelError, "is both 5 and 77"),
     "no labels": ({"y": None}, ValueError, "requires y to be passed"),
     "NaN feature": ({"X": put(X, (4, 1), np.nan)}, ValueError, "contains NaN"),

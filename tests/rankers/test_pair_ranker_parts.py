@@ -327,7 +327,7 @@ def test_what_cannot_be_fitted_is_refused():
     assert {part.reads for part in wide.parts} == {0}
     for name, columns in (("sample_weight", {"sample_weight": 0 * TOY.y}), ("query_weight", {})):
         scan = scan_of(TOY.X, TOY.y, TOY.qid, 3, **(columns or {name: 0 * TOY.y}))
-        with pytest.raises(ParameterError, match=f"{name} is 0 for every"):
+        with pytest.raises(ParameterError, match=f"{name} is zero for every"):
             PairRanker().fit(scan)
     with pytest.raises(ParameterError, match="a scan already names its columns"):
         PairRanker().fit(SCAN, TOY.y)

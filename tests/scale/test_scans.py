@@ -203,7 +203,7 @@ def test_a_bad_id_or_query_weight_is_named_when_scanning(small):
     [
         ([1, 1, 1, 2, 2, 3, 1], LabelError, "row group 1: query_weight of query 3 is both 2 and 3"),
         ([1, 1, 1, 2, 2, -2, 1], NonFiniteError, "row group 1: column 'w' is -2.0 at row 2"),
-        ([0] * 7, ParameterError, "query_weight is 0 for every query"),
+        ([0] * 7, ParameterError, "query_weight is zero for every query"),
     ],
 )
 def test_query_weights_are_checked(small, weights, error, words):

@@ -162,7 +162,7 @@ def check_seed(name: str, value: Any, *, also: str = "") -> np.random.Generator:
 def all_zero_error(name: str, unit: str) -> ParameterError:
     """Build the error for weights that are all 0, one per unit (row, query, pair)."""
     return ParameterError.because(
-        f"{name} is 0 for every {unit}. Give at least one {unit} a positive weight."
+        f"{name} is zero for every {unit}. Give at least one {unit} a positive weight."
     )
 
 

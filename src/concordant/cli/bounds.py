@@ -103,7 +103,7 @@ def _select_arguments(kind: str, options: dict[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         option = "--per-pair" if name == "reduction" else f"--{name}"
         if name not in option_names and value != DEFAULTS.get(name):
-            raise typer.BadParameter(f"{option} says nothing to --kind {kind}.")
+            raise typer.BadParameter(f"{option} has no effect with --kind {kind}.")
         if name in SHAPES[kind] and value is None:
             raise typer.BadParameter(f"--kind {kind} needs {option}.")
     return {name: options[name] for name in option_names}

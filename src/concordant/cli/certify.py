@@ -273,9 +273,9 @@ def certify(
     """What is guaranteed: the theorem for a metric and a surrogate, its condition, or the counterexample."""
     is_matrix = matrix or surrogate is None
     if matrix and surrogate is not None:
-        raise typer.BadParameter("--matrix shows every surrogate: leave SURROGATE out.")
+        raise typer.BadParameter("--matrix shows every surrogate. Leave SURROGATE out.")
     if is_matrix and decoder != "auto":
-        raise typer.BadParameter("--decoder says nothing to --matrix: name a surrogate.")
+        raise typer.BadParameter("--decoder has no effect with --matrix. Name a surrogate instead.")
     search_settings = _search_settings(search=search, items=items, highest=highest, seed=seed, budget=budget)
     if is_matrix:
         answers = _certify_matrix(metric, labels, search_settings, display)
@@ -295,7 +295,7 @@ def _search_settings(*, search: bool, **options: Any) -> dict[str, Any] | None:
     if not search and options["budget"] is None:
         for name, value in options.items():
             if value != DEFAULTS[name]:
-                raise typer.BadParameter(f"--{name} sets up the search: add --search.")
+                raise typer.BadParameter(f"--{name} needs --search.")
         return None
     settings = {"n_items": options.pop("items"), **options}
     return {name: value for name, value in settings.items() if value is not None}

@@ -87,10 +87,10 @@ class ComparedRankings:
 def _check_several(files: Sequence[Path]) -> None:
     """Raise for a single ranking, or one that is given twice."""
     if len(files) == 1:
-        raise typer.BadParameter(f"{files[0]} alone has nothing to be compared with: give two files or more.")
+        raise typer.BadParameter(f"A comparison needs two or more files, got only {files[0]}.")
     for position, file in enumerate(files):
         if any(same_file(file, other) for other in files[:position]):
-            raise typer.BadParameter(f"{file} is given twice: it cannot differ from itself.")
+            raise typer.BadParameter(f"{file} is given twice. Name each file once.")
 
 
 def _named_baseline(baseline: str | None, files: Sequence[Path]) -> str | None:
@@ -444,7 +444,9 @@ def compare_models(
     with display.working(f"Evaluating {COMPILING}"):
         if values:
             if convention or any(vars(files).values()) or any(vars(columns).values()):
-                raise typer.BadParameter("--values stands alone: its values are measured already.")
+                raise typer.BadParameter(
+                    "--values holds measured values and cannot be combined with other inputs."
+                )
             compared = read_values(values, metric)
         else:
             _check_several(files.rankings)
@@ -464,6 +466,6 @@ def _compare_metric(compared: ComparedRankings, settings: Mapping[str, Any]) -> 
 
     if len(compared.values) < 2:
         raise typer.BadParameter(
-            f"{compared.metric} is known of {', '.join(compared.values)} only: give two."
+            f"A comparison needs two rankings with {compared.metric}, got only {', '.join(compared.values)}."
         )
     return compare(compared.values, greater_is_better=compared.greater_is_better, **settings)

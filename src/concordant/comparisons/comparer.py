@@ -344,7 +344,9 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         decision = self.decision_function(pairs)
         curve = self.stream_.curve() if hasattr(self, "stream_") else self.curve_
         if curve is None:
-            raise NotFittedError("the model was fitted with calibration=0; fit it again.")
+            raise NotFittedError(
+                "The model was fitted with calibration=0. Raise it to 2 or more, and fit again."
+            )
         return curve(decision)
 
     def score(self, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
@@ -375,7 +377,7 @@ class Comparer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Weight of each feature in the unit of the feature; linear kernel only."""
         check_is_fitted(self, "machine_")
         if not isinstance(self.machine_.scorer, Weights):
-            raise AttributeError("coef_ is for the linear kernel; rank_score gives scores.")  # noqa: TRY004
+            raise AttributeError("coef_ exists for the linear kernel only. Use rank_score for scores.")  # noqa: TRY004
         weights = np.zeros(self.n_features_in_)
         weights[self.scaling_.kept] = self.machine_.scorer.w / self.scaling_.deviation
         return weights

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from concordant._base.validate import list_words
 from concordant.evaluation import Paired, PairedAUC, paired
 from concordant.exceptions import ParameterError
 from concordant.types import FloatArray
@@ -170,7 +169,7 @@ class ChessStudy:
     def contrasts(self, measure: str = "auc") -> list[ChessContrast]:
         """Compare the logistic machine on all statistics with `PLANNED`; none where it was left out."""
         if measure not in MEASURES:
-            raise ParameterError("measure", measure, list_words(map(repr, MEASURES)))
+            raise ParameterError("measure", measure, f"one of {', '.join(MEASURES)}")
         if OURS not in self.models:
             return []
         ours = self.values(OURS, measure)

@@ -97,7 +97,7 @@ def parse_metrics(names: Iterable[str], conventions: Sequence[str] | None) -> li
     twice = [name for name, style in requested if style is not None and "[" in name]
     if twice:
         raise typer.BadParameter(
-            f"{twice[0]!r} names its convention; leave out the brackets, or --convention."
+            f"{twice[0]!r} names its convention. Leave out the brackets, or --convention."
         )
     return list(dict.fromkeys(cc.metric(name, convention=style) for name, style in requested))
 
@@ -148,7 +148,7 @@ class JudgedFiles:
         trec_given, letor_given = qrels is not None or bool(self.run), letor is not None or bool(self.scores)
         if trec_given and any(vars(columns).values()):
             raise typer.BadParameter(
-                "--label, --qid and --docid go with --letor: TREC files have no columns."
+                "--label, --qid and --docid need --letor, because TREC files have no named columns."
             )
         if qrels is not None and self.run and not letor_given:
             import concordant as cc
@@ -158,9 +158,11 @@ class JudgedFiles:
             return [_join_run(name, judgements, run, all_queries=self.all_queries) for name, run in runs]
         if letor is not None and self.scores and not trec_given:
             if self.all_queries:
-                raise typer.BadParameter("--all-queries goes with --qrels: LETOR rows are all scored.")
+                raise typer.BadParameter(
+                    "--all-queries needs --qrels. All rows of --letor are scored anyway."
+                )
             return list(_read_scored(letor, self.scores, columns))
-        raise typer.BadParameter("give --qrels and --run, or --letor and --scores.")
+        raise typer.BadParameter("Pass --qrels and --run, or --letor and --scores.")
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,9 @@ class JudgedModels(JudgedFiles):
         if not self.model:
             return super().read(columns)
         if letor is None or self.qrels or self.run or self.all_queries:
-            raise typer.BadParameter("--model goes with --letor, whose rows it scores; and with --scores.")
+            raise typer.BadParameter(
+                "--model needs --letor, whose rows it scores, and can be used with --scores only."
+            )
         from concordant import Queries
         from concordant.cli.shared.file_rows import count_filled, score_rows
         from concordant.cli.shared.row_options import load_model, read_for

@@ -391,11 +391,11 @@ def in_flags(message: str) -> str:
     """Return a message of the library in the words of the command line."""
     for python, words in PYTHON.items():
         message = re.sub(python, words, message)
-    message = PARAMETER.sub(lambda match: flag_of(match[1]) or match[1], message)
+    message = PARAMETER.sub(lambda match: _flag_of(match[1]) or match[1], message)
     return KEYWORD.sub(_flagged, message)
 
 
-def flag_of(name: str) -> str:
+def _flag_of(name: str) -> str:
     """Return the flag of a keyword argument; empty if the command that runs has none."""
     return f"--{name.replace('_', '-')}" if name in FLAGS.get({}) else ""
 
@@ -404,7 +404,7 @@ def _flagged(match: re.Match[str]) -> str:
     """Return a keyword argument as a flag, or unchanged if the command has none."""
     flags, (name, value) = FLAGS.get({}), match.groups()
     bare = value.strip("'\"")
-    if flag := flag_of(name):
+    if flag := _flag_of(name):
         argument = f" {flags[name] if value in ('...', '[...]') else bare}" * (value not in ("True", "False"))
         return f"{flag}{argument}"
     quoted = value != bare or value in ("True", "False")

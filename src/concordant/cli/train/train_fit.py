@@ -454,11 +454,11 @@ def locked_folder(folder: RunFolder, *, quiet: bool) -> Iterator[None]:
             yield
         except KeyboardInterrupt:
             if not quiet:
-                note(f"interrupted; the same command goes on with {folder.path}")
+                note(f"interrupted; run the same command again to continue in {folder.path}")
             raise
         except ClusterError:
             if not quiet:
-                note(f"the same command goes on with {folder.path}, on any cluster")
+                note(f"run the same command again, on any cluster, to continue in {folder.path}")
             raise
 
 
