@@ -315,7 +315,7 @@ class _DeviceSpread(NamedTuple):
 
 
 class _LazyFeatures:
-    """Features of sorted rows that become an array when they are read: by certificates, not by training."""
+    """Features of sorted rows that become an array when they are read: by checkpoints, not by training."""
 
     def __init__(self, X: Any, queries: Queries) -> None:
         self.X, self.queries, self.shape = X, queries, tuple(X.shape)
