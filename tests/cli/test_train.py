@@ -487,6 +487,11 @@ def test_tables_show_sizes_values_notes_and_certificate(home, tmp_path):
     quiet = call("train", home / "train.txt", "-o", tmp_path / "quiet", "--quiet")
     assert quiet.stderr == ""
     assert "proven" not in quiet.stdout
+    options = ("--metric", "err", "-o", tmp_path / "err")
+    for printed in (result.stdout, call("train", home / "train.txt", *options).stdout):
+        assert "Read next: `theorem`" in printed
+        assert "model." not in printed
+    assert "Counterexample: `concordant certify 'err' SURROGATE --search`. Read next:" in printed
 
 
 def counts(row):

@@ -344,7 +344,7 @@ def test_a_guarantee_that_is_lacking_is_warned_of_once():
 
 def test_a_risk_bound_is_for_rows_in_memory():
     model = fitted(SCAN)
-    with pytest.raises(ParameterError, match="X"):
+    with pytest.raises(FeaturesError, match="rows are on disk"):
         model.risk_bound(SCAN, None)
     assert model.risk_bound(TOY.X, TOY.y, qid=TOY.qid).n == model.n_queries_
 

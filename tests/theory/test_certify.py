@@ -184,8 +184,9 @@ def test_printed_certificates_have_five_lines_at_most(searched):
 
 
 def test_longer_parts_are_cut_first():
-    text = in_few_lines(["a b c d", "e f g h i j k l", "m"], most=4, width=5)
-    assert text.splitlines() == ["a b c", "d", "e ...", "m"]
+    parts = ["a b c d", "e f g h i j k l", "m"]
+    assert in_few_lines(parts, most=6, width=5).splitlines() == ["a b c", "d", "e f g", "h i j", "k l", "m"]
+    assert in_few_lines(parts, most=5, width=5).splitlines() == ["a b c", "d", "e f g", "h ...", "m"]
 
 
 def test_the_same_seed_gives_the_same_certificate():

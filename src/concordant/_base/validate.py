@@ -150,6 +150,13 @@ def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
         raise ParameterError(name, value, list_words(map(repr, words)))
 
 
+def is_verbose(verbose: object) -> bool:
+    """True if a progress bar should be shown; raise unless `verbose` is a boolean or a whole number."""
+    if not isinstance(verbose, (Integral, np.bool_)):
+        raise ParameterError("verbose", verbose, "True, False or an integer")
+    return bool(verbose)
+
+
 def check_seed(name: str, value: Any, *, also: str = "") -> np.random.Generator:
     """Return numpy's random generator for a seed; raise if there is none."""
     try:

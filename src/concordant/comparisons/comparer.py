@@ -29,8 +29,9 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 
 
 def _open_journal(model: Comparer, recipe: Recipe, data: PairData) -> AbstractContextManager[Journal | None]:
-    if (folder := check_folder(model.checkpoint)) is None:
+    if model.checkpoint is None:
         return nullcontext()
+    folder = check_folder(model.checkpoint)
     kernel = vars(recipe.kernel)
     fingerprint = {
         name: parameter_text(value) for name, value in (vars(recipe) | kernel).items() if name != "kernel"

@@ -89,12 +89,15 @@ def read_recipe(model: Comparer) -> Recipe:
     return Recipe(kernel, scale, float(model.C), *how, *limits)
 
 
-def error_in_parts(recipe: Recipe) -> ParameterError | None:
-    """Return the error for a machine that cannot be trained on pairs in parts; None if it can."""
+def trains_in_parts(recipe: Recipe) -> bool:
+    """True if the machine can be trained on pairs in parts."""
+    return recipe.kernel.name == "linear" and recipe.formulation == "qp" and math.isfinite(recipe.C)
+
+
+def error_in_parts(recipe: Recipe) -> ParameterError:
+    """Return the error for a machine that cannot be trained on pairs in parts."""
     if recipe.kernel.name != "linear":
         return ParameterError("kernel", recipe.kernel.name, f"'linear'{IN_PARTS}")
     if recipe.formulation != "qp":
         return ParameterError("formulation", recipe.formulation, f"'qp'{IN_PARTS}")
-    if not math.isfinite(recipe.C):
-        return ParameterError("C", recipe.C, f"finite{IN_PARTS}", hint="Try C=1e6.")
-    return None
+    return ParameterError("C", recipe.C, f"finite{IN_PARTS}", hint="Try C=1e6.")

@@ -16,7 +16,7 @@ from concordant._base.validate import (
     sum_overflow_error,
 )
 from concordant.comparisons.calibration import folds
-from concordant.comparisons.comparer_recipe import Recipe, error_in_parts
+from concordant.comparisons.comparer_recipe import Recipe, error_in_parts, trains_in_parts
 from concordant.comparisons.gram_kernel import Kernel
 from concordant.comparisons.machine import Machine, train
 from concordant.comparisons.training_pairs import (
@@ -29,10 +29,10 @@ from concordant.comparisons.training_pairs import (
     TrainingPairs,
     pair_decisions,
 )
-from concordant.data.check import check_pairs
+from concordant.data.check import check_pairs, is_collection
 from concordant.data.labels import check_outcome, warn_about_outcomes
 from concordant.exceptions import EmptyDataError, FeaturesError, LabelError, ParameterError, ShapeError
-from concordant.scale.cluster import check_client, is_collection, submit_task
+from concordant.scale.cluster import check_client, submit_task
 from concordant.scale.cluster_parts import (
     CollectionPiece,
     compute_pieces,
@@ -171,8 +171,8 @@ def read_fit_data(
         rows = PairRows(*check_weighted_pairs(pairs, y, sample_weight))
         warn_about_outcomes(rows.y, stacklevel=3)
         return PairData.from_rows(rows, n_folds, recipe.seed)
-    if (refused := error_in_parts(recipe)) is not None:
-        raise refused
+    if not trains_in_parts(recipe):
+        raise error_in_parts(recipe)
     source = open_pair_source(pairs, y, sample_weight, client, recipe.solver)
     return PairData.from_source(source, n_folds, recipe.seed)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from concordant.comparisons.comparer_recipe import Recipe, error_in_parts
+from concordant.comparisons.comparer_recipe import Recipe, trains_in_parts
 from concordant.comparisons.gram_kernel import KernelScorer, NystroemMap
 from concordant.comparisons.machines.machine_rows import Terms
 from concordant.comparisons.machines.primal_newton import METHODS, Method, objective
@@ -211,7 +211,7 @@ def _cap_cost(C: float) -> float:
 
 
 def _solve_machine(pairs: TrainingPairs, recipe: Recipe, journal: Journal | None = None) -> Machine:
-    if error_in_parts(recipe) is None:
+    if trains_in_parts(recipe):
         return _primal(pairs.differences(recipe), pairs.total_weight, recipe, Weights, "newton", journal)
     collected = pairs.collect()
     if recipe.formulation == "lp":

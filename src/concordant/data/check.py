@@ -27,6 +27,7 @@ from concordant.exceptions import (
     NonFiniteError,
     NonFiniteFeaturesError,
     NotNumericError,
+    ParameterError,
     ShapeError,
 )
 from concordant.types import ArrayLike, FloatArray, IntArray
@@ -153,14 +154,24 @@ def plain_features(X: ArrayLike, name: str = "X") -> ArrayLike:
     return features
 
 
+def is_collection(value: Any) -> bool:
+    """True if this is a Dask collection; Dask need not be installed."""
+    return hasattr(value, "__dask_graph__")
+
+
+def are_in_memory(*columns: Any) -> bool:
+    """True if no column is a scan or a Dask collection."""
+    return not any(getattr(column, "in_parts", None) is True or is_collection(column) for column in columns)
+
+
 def refuse_parts(X: ArrayLike, name: str) -> None:
     """Raise if data is not in memory but rows are needed."""
-    if getattr(X, "in_parts", None) is True:  # a Scan
-        kind, instead = "a scan, whose rows are on disk", "read its parts: `for rows in scan`, rows.X"
-    elif hasattr(X, "__dask_graph__"):
+    if are_in_memory(X):
+        return
+    if is_collection(X):
         kind, instead = "a Dask collection", "X.compute()"
     else:
-        return
+        kind, instead = "a scan, whose rows are on disk", "read its parts: `for rows in scan`, rows.X"
     hint = f"use it with linear, boosted or pair rankers and cc.evaluate, or pass {instead}"
     raise FeaturesError(name, f"it is {kind}; {hint}")
 
@@ -253,3 +264,28 @@ def check(X: ArrayLike, y: ArrayLike, qid: ArrayLike = None) -> tuple[Queries, A
     check_lengths("X", features.shape[0], y=grades)
     queries = Queries.for_rows(qid, features.shape[0], "X")
     return queries, queries.gather(features), queries.gather(grades)
+
+
+# Torch tensors as columns; torch is not imported.
+
+
+def on_host(values: Any) -> Any:
+    """Convert a tensor to a numpy array, and return anything else; bfloat16 becomes float32."""
+    if not is_tensor(values):
+        return values
+    refuse_hollow(values)
+    here = values.detach().cpu()
+    return (here.float() if here.is_floating_point() and here.itemsize < 4 else here).numpy()
+
+
+def refuse_hollow(tensor: Any) -> None:
+    """Raise for tensors that do not hold a number in each cell."""
+    kind = str(tensor.layout).removeprefix("torch.")
+    layout = "meta" if tensor.is_meta else "nested" if tensor.is_nested else kind
+    if layout != "strided":
+        raise ParameterError("tensor", layout, "dense", hint="Convert a sparse tensor by .to_dense().")
+
+
+def is_tensor(values: Any) -> bool:
+    """True for a torch tensor; torch is not imported."""
+    return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "detach")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from concordant._base.validate import refuse_misaligned
+from concordant.data.check import are_in_memory
 from concordant.data.labels import RankingData
 from concordant.data.queries import Queries
 from concordant.exceptions import (
@@ -114,8 +115,8 @@ def evaluate(
         X, y, qid = data.X, data.y, data.qid
     if isinstance(X, Scan) and any(metric.convention.ties == "id_descending" for metric in unique_metrics):
         X = X.with_docid()
-    source = as_parts_source(X, y, qid, None, query_weight, client)
-    if source is not None:
+    if client is not None or not are_in_memory(X, y, qid, query_weight):
+        source = as_parts_source(X, y, qid, None, query_weight, client)
         return _evaluate_parts(model, source, unique_metrics, verbose)
     refuse_misaligned(X=X, y=y, qid=qid, query_weight=query_weight)
     queries = Queries.for_rows(qid, count_rows(X), "X")

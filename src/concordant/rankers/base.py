@@ -18,6 +18,7 @@ from concordant.data.check import (
     check_features,
     column_labels,
     naming_features,
+    on_host,
     plain_features,
     refuse_non_finite,
     refuse_parts,
@@ -27,7 +28,6 @@ from concordant.decoders.sorting import positions
 from concordant.exceptions import LabelError, NoRiskBoundError, ShapeError
 from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
-from concordant.rankers.device_losses import on_host
 from concordant.rankers.fitted_certificate import Descent, FittedCertificate, Optimality, Sample
 from concordant.rankers.folds import FitRows
 from concordant.rankers.guarantee import Guarantee

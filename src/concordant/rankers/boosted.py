@@ -14,7 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from concordant._base.validate import check_flag, check_seed, refuse_misaligned
-from concordant.data.check import column_labels, naming_features, plain_features, refuse_non_finite
+from concordant.data.check import (
+    are_in_memory,
+    column_labels,
+    naming_features,
+    plain_features,
+    refuse_non_finite,
+)
 from concordant.data.queries import naming_query
 from concordant.exceptions import LibraryError, ParameterError, UnknownNameError
 from concordant.metrics.metric import Family
@@ -422,12 +428,12 @@ class BoostedRanker(TreeModel):
             A `distributed.Client`, on whose cluster trees are grown; None: for collections, the current one.
         """
         plan, booster = self.checked_parameters()
-        check_cluster_params(self.get_params(deep=False), X, eval_set, client)
+        columns = X, y, qid, sample_weight, query_weight
+        if is_in_parts := client is not None or not are_in_memory(*columns):
+            check_cluster_params(self.get_params(deep=False), X, eval_set, client)
         with unchanged_by_errors(self), _naming_library(self.booster):
-            columns = X, y, qid, sample_weight, query_weight
-            source = as_parts_source(*columns, client)
-            if source is not None:
-                return self.adopt(booster, *self.grow_on_cluster(plan, source))
+            if is_in_parts:
+                return self.adopt(booster, *self.grow_on_cluster(plan, as_parts_source(*columns, client)))
             start = self.start()
             rows = self._checked_rows(*columns, reset=start is None)
             trees = self._planned_trees()
@@ -447,8 +453,10 @@ class BoostedRanker(TreeModel):
         check_parameters(self.get_params(deep=False))
         check_flag("warm_start", self.warm_start)
         check_seed("random_state", self.random_state)
-        if check_folder(self.checkpoint) is not None and self.random_state is None:
-            raise ParameterError.because(UNSEEDED)
+        if self.checkpoint is not None:
+            check_folder(self.checkpoint)
+            if self.random_state is None:
+                raise ParameterError.because(UNSEEDED)
         if not isinstance(self.booster, str) or self.booster not in BOOSTERS:
             raise UnknownNameError("booster", self.booster, BOOSTERS)
         booster, rest = BOOSTERS[self.booster], (self.curvature, self.lift, self.assume, self.f)
@@ -527,14 +535,15 @@ class BoostedRanker(TreeModel):
     def _make_checkpoint(
         self, plan: BoostingPlan, trees: Trees, data: TreeData, held_out: FitRows | None, start: Any
     ) -> Checkpoint | None:
-        if (folder := check_folder(self.checkpoint)) is None:
+        if self.checkpoint is None:
             return None
         booster = BOOSTERS[trees.library]
         version, patience = str(booster.library().__version__), parameter_text(self.early_stopping)
         fingerprint = {"estimator": type(self).__name__, "early_stopping": patience}
         fingerprint |= training_fingerprint(plan, trees, version)
         start_digest = "" if start is None else digest(booster.scores(start, data.X, trees))
-        return Checkpoint(folder, fingerprint, digest_data(plan, data, held_out), start_digest)
+        data_digest = digest_data(plan, data, held_out)
+        return Checkpoint(check_folder(self.checkpoint), fingerprint, data_digest, start_digest)
 
     def _grow_trees(
         self,

@@ -55,28 +55,6 @@ def working_on(device: torch.device) -> Iterator[None]:
         yield
 
 
-def on_host(values: Any) -> Any:
-    """Convert a tensor to a numpy array, and return anything else; bfloat16 becomes float32."""
-    if not is_tensor(values):
-        return values
-    refuse_hollow(values)
-    here = values.detach().cpu()
-    return (here.float() if here.is_floating_point() and here.itemsize < 4 else here).numpy()
-
-
-def refuse_hollow(tensor: Any) -> None:
-    """Raise for tensors that do not hold a number in each cell."""
-    kind = str(tensor.layout).removeprefix("torch.")
-    layout = "meta" if tensor.is_meta else "nested" if tensor.is_nested else kind
-    if layout != "strided":
-        raise ParameterError("tensor", layout, "dense", hint="Convert a sparse tensor by .to_dense().")
-
-
-def is_tensor(values: Any) -> bool:
-    """True for a torch tensor; torch is not imported."""
-    return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "detach")
-
-
 def device_loss(surrogate: Surrogate) -> Callable[[Tensor, Tensor, Tensor, Lists], Outcome]:
     """Return the torch form of a surrogate: (scores, labels, weights, lists) -> (values, grad).
 

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from concordant._base.segments import cut_queries
-from concordant.data.check import naming_features, plain_features, refuse_non_finite
+from concordant.data.check import is_tensor, naming_features, plain_features, refuse_hollow, refuse_non_finite
 from concordant.data.queries import Queries
 from concordant.exceptions import NonFiniteError, ParameterError, ShapeError
-from concordant.rankers.device_losses import device_form, is_tensor, reads_level, refuse_hollow, working_on
+from concordant.rankers.device_losses import device_form, reads_level, working_on
 from concordant.rankers.training import ObjectiveSetting, spread_of
 from concordant.solvers.precondition import rows_from, sampled_queries
 from concordant.surrogates import Surrogate
@@ -316,7 +316,7 @@ class _DeviceSpread(NamedTuple):
 
 
 class _LazyFeatures:
-    """Features of sorted rows that become an array when they are read: by certificates, not by training."""
+    """Features of sorted rows that become an array when they are read: by checkpoints, not by training."""
 
     def __init__(self, X: Any, queries: Queries) -> None:
         self.X, self.queries, self.shape = X, queries, tuple(X.shape)

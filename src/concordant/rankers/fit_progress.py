@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from concordant._base.progress import is_verbose, open_progress_bar
+from concordant._base.progress import open_progress_bar
+from concordant._base.validate import is_verbose
 from concordant.scale.parts import Parts, StreamedParts
 from concordant.scale.scan.scan import Part
 from concordant.solvers import Step
@@ -59,16 +60,11 @@ def open_status_bar(title: str, total: float) -> Iterator[tuple[Any, Callable[[f
 
 
 @contextmanager
-def show_steps(
-    title: str, verbose: int, callback: Callback | None, parts: Parts | None = None
-) -> Iterator[Callback | None]:
+def show_steps(title: str, callback: Callback | None, parts: Parts | None = None) -> Iterator[Callback]:
     """Yield a callback that moves a bar from the first excess to the goal, and calls the caller's callback.
 
     `parts`: data that is read at each pass, with a separate bar.
     """
-    if not is_verbose(verbose):
-        yield callback
-        return
     first: list[float] = []
     with open_status_bar(title, 1.0) as (bar, update):
 

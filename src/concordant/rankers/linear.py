@@ -9,18 +9,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from concordant._base.validate import DOUBLE_MAX, check_flag, check_number, check_seed, check_whole
+from concordant._base.validate import (
+    DOUBLE_MAX,
+    check_flag,
+    check_number,
+    check_seed,
+    check_whole,
+    is_verbose,
+)
+from concordant.data.check import are_in_memory, on_host
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import ParameterError, ShapeError
 from concordant.metrics.metric import Family, Metric, check_assumption
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel, unchanged_by_errors
-from concordant.rankers.device_losses import device_form, on_host, torch_device, working_on
+from concordant.rankers.device_losses import device_form, torch_device, working_on
 from concordant.rankers.fit_progress import show_pass, show_steps
 from concordant.rankers.parts.linear_parts import LinearPreparation, PartitionedProblem, partitioned_problem
 from concordant.rankers.parts.ranker_source import (
     SGD_ON_CLUSTER,
-    PartsSource,
     as_parts_source,
     validate_names,
 )
@@ -222,13 +229,12 @@ class LinearRanker(LinearModel):
         """
         recipe = self.checked_parameters()
         with unchanged_by_errors(self):
-            columns, by_columns = (X, y, qid, sample_weight, query_weight), self.solver != "sgd"
-            source = as_parts_source(*columns, client, by_columns=by_columns)
+            columns = X, y, qid, sample_weight, query_weight
             problem: Problem | PartitionedProblem
-            if source is None:
+            if client is None and are_in_memory(*columns):
                 problem = self.problem(recipe, *columns)
             else:
-                problem = self._partitioned_problem(recipe, source)
+                problem = self._partitioned_problem(recipe, *columns, client)
             problem.claim.warn()
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
@@ -246,8 +252,10 @@ class LinearRanker(LinearModel):
         check_flag("fit_scale", self.fit_scale)
         check_flag("warm_start", self.warm_start)
         check_seed("random_state", self.random_state)
-        if check_folder(self.checkpoint) is not None and self.random_state is None and self.solver == "sgd":
-            raise ParameterError.because(UNSEEDED)
+        if self.checkpoint is not None:
+            check_folder(self.checkpoint)
+            if self.random_state is None and self.solver == "sgd":
+                raise ParameterError.because(UNSEEDED)
         check_assumption(self.assume, self.f)
         metric = read_metric(self.metric)
         surrogate = self._choose_surrogate(metric)
@@ -302,7 +310,8 @@ class LinearRanker(LinearModel):
             n_informative=n_informative(surrogate.levels(labels, queries.offsets), queries.offsets, shares),
         )
 
-    def _partitioned_problem(self, recipe: Recipe, source: PartsSource) -> PartitionedProblem:
+    def _partitioned_problem(self, recipe: Recipe, *columns: Any) -> PartitionedProblem:
+        source = as_parts_source(*columns, by_columns=self.solver != "sgd")
         if self.device is not None:
             hint = "Data in parts is trained on the CPU."
             raise ParameterError("device", self.device, "None for scans and Dask collections", hint=hint)
@@ -347,12 +356,12 @@ class LinearRanker(LinearModel):
         self, recipe: Recipe, problem: Problem | PartitionedProblem, start: FloatArray
     ) -> AbstractContextManager[Journal | None]:
         """Return the journal of the fit; without a checkpoint, a context that holds None."""
-        if (folder := check_folder(self.checkpoint)) is None:
+        if self.checkpoint is None:
             return nullcontext()
         fingerprint = {"estimator": type(self).__name__, "alpha": parameter_text(float(self.alpha))}
         fingerprint |= self.fingerprint(recipe)
         start_digest = digest(start) if start.any() else ""
-        return Journal(Checkpoint(folder, fingerprint, problem.digest, start_digest))
+        return Journal(Checkpoint(check_folder(self.checkpoint), fingerprint, problem.digest, start_digest))
 
     def fingerprint(self, recipe: Recipe) -> dict[str, str]:
         """Fingerprint for checkpoints: what the weights depend on besides data and penalty, as texts."""
@@ -381,10 +390,12 @@ class LinearRanker(LinearModel):
             options["max_iter"] = int(self.max_iter)
         if self.solver == "sgd":
             options["seed"] = self.random_state
-        title = f"{problem.surrogate.name}, alpha={alpha:g}"
-        parts = getattr(problem, "parts", None)
-        with show_steps(title, self.verbose, self.callback_for(problem), parts) as callback:
+        callback = self.callback_for(problem)
+        if not is_verbose(self.verbose):
             return solver(problem.objective(alpha), start, callback=callback, **options)
+        title = f"{problem.surrogate.name}, alpha={alpha:g}"
+        with show_steps(title, callback, getattr(problem, "parts", None)) as show_step:
+            return solver(problem.objective(alpha), start, callback=show_step, **options)
 
     def callback_for(self, problem: Problem | PartitionedProblem) -> Callback | None:
         """Return the caller's callback, with weights in the units of X."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from concordant._base.validate import check_column
+from concordant.data.check import on_host
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Family, Metric
 from concordant.rankers.base import LinearModel, mean_score, unchanged_by_errors
-from concordant.rankers.device_losses import on_host
 from concordant.rankers.fit_progress import show_count
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
@@ -230,8 +230,9 @@ class LinearRankerCV(LinearModel):
         splits: list[tuple[IntArray, IntArray]],
     ) -> AbstractContextManager[Journal | None]:
         """Return the journal of the search; without a checkpoint, a context that holds None."""
-        if (folder := check_folder(self.checkpoint)) is None:
+        if self.checkpoint is None:
             return nullcontext()
+        folder = check_folder(self.checkpoint)
         fingerprint = {"estimator": type(self).__name__, **fingerprint}
         fingerprint |= {name: parameter_text(getattr(self, name)) for name in ("tol", "max_iter")}
         fingerprint |= {"alphas": str(self.alphas_.tolist()), "folds": str(len(splits))}

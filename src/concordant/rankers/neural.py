@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted
 
 from concordant._base.validate import refuse_misaligned
+from concordant.data.check import on_host
 from concordant.data.queries import Queries
 from concordant.exceptions import MissingExtraError, ShapeError
 from concordant.metrics.metric import Family, Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import Ranker, query_ranks, unchanged_by_errors, warn_of_shortfall
-from concordant.rankers.device_losses import on_host
 from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set
 from concordant.rankers.networks.network_training_set import NetworkTrainingSet, check_parameters

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from concordant._base.validate import check_flag, check_lengths, check_number, refuse_misaligned
-from concordant.data.check import weight_kind
+from concordant.data.check import are_in_memory, weight_kind
 from concordant.data.queries import Queries, naming_query
 from concordant.decoders.decoded import Decoded
 from concordant.exceptions import ParameterError, ShapeError
@@ -299,11 +299,11 @@ class PairRanker(PairModel):
         metric, groups = self.checked_parameters()
         with unchanged_by_errors(self):
             columns = X, y, qid, sample_weight, query_weight
-            source = as_parts_source(*columns, client)
             problem: PairProblem | PartitionedPairs
-            if source is None:
+            if client is None and are_in_memory(*columns):
                 problem, guarantee, sample = self.problem(metric, groups, *columns)
             else:
+                source = as_parts_source(*columns, client)
                 validate_names(self, source)
                 reading = partial(show_pass, "reading", self.verbose)
                 preparation = PairPreparation(metric, groups, digests=self.checkpoint is not None)
@@ -344,7 +344,8 @@ class PairRanker(PairModel):
         check_number("alpha", self.alpha, least=0.0)
         check_number("time_limit", self.time_limit, least=0.0)
         check_flag("fit_scale", self.fit_scale)
-        check_folder(self.checkpoint)
+        if self.checkpoint is not None:
+            check_folder(self.checkpoint)
         metric = read_metric(self.metric)
         if metric.name not in OF_PAIRS or getattr(metric, "k", None) is not None:
             raise ParameterError(
@@ -358,14 +359,14 @@ class PairRanker(PairModel):
 
     def sum_pairs(self, metric: Metric, groups: Groups, problem: PairProblem | PartitionedPairs) -> PairSums:
         """Add up the pairs and, for symmetric scores, the items; resume from a checkpoint, if any."""
-        if (folder := check_folder(self.checkpoint)) is None:
+        if self.checkpoint is None:
             return problem.sums(None, self.verbose)
         fingerprint = {
             "estimator": type(self).__name__,
             "metric": metric_fingerprint(metric),
             "features": parameter_text(groups),
         }
-        snapshot = Snapshot(Checkpoint(folder, fingerprint, problem.digest))
+        snapshot = Snapshot(Checkpoint(check_folder(self.checkpoint), fingerprint, problem.digest))
         with snapshot.lock():
             return problem.sums(snapshot, self.verbose)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from concordant.data.check import on_host
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import ConcordantError, NoRiskBoundError
-from concordant.rankers.device_losses import on_host
 from concordant.rankers.recipe import training_labels
 from concordant.surrogates import Surrogate
 from concordant.theory.bounds.empirical import EmpiricalBound, bound_of_fit

@@ -27,11 +27,6 @@ LOOK, PATIENCE = 5.0, 60.0  # seconds between looks at the workers, and without 
 CHECKPOINT = "with checkpoint=FOLDER, the same fit resumes where it stopped, on any cluster."
 
 
-def is_collection(value: Any) -> bool:
-    """True if this is a Dask collection; Dask need not be installed."""
-    return hasattr(value, "__dask_graph__")
-
-
 def import_distributed() -> Any:
     """Import `distributed`."""
     try:

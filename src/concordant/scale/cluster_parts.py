@@ -13,7 +13,8 @@ from typing import Any, Self, cast
 import numpy as np
 
 from concordant._base.segments import one_kernel_thread
-from concordant.scale.cluster import gather_results, is_collection, naming_faults, submit_task
+from concordant.data.check import is_collection
+from concordant.scale.cluster import gather_results, naming_faults, submit_task
 from concordant.scale.parts import FAN, Job, Merge, Parts, Prepare, StreamedParts, Tree, add_vectors
 from concordant.scale.scan.scan import Part
 from concordant.types import FloatArray

@@ -181,14 +181,12 @@ def version() -> str:
     return str(concordant.__version__)
 
 
-def check_folder(folder: Any) -> Path | None:
-    """Return the user's checkpoint folder as a path; None: no checkpoint.
+def check_folder(folder: Any) -> Path:
+    """Return the user's checkpoint folder as a path.
 
-    >>> check_folder(None) is None, check_folder("runs/first").name
-    (True, 'first')
+    >>> check_folder("runs/first").name
+    'first'
     """
-    if folder is None:
-        return None
     try:
         if not isinstance(folder, (str, Path)) or not str(folder) or b"\0" in os.fsencode(folder):
             raise ParameterError("checkpoint", folder, "a folder or None")

@@ -172,7 +172,7 @@ class Certificate:
         return in_few_lines([*parts, self._further_reading()])
 
     def _further_reading(self) -> str:
-        facts = ["`transfer` and `regret_bound`"] * (self.transfer is not None)
+        facts = ["`transfer` and `regret_bound`"] * (self.status == "proven")
         facts += ["`counterexample`"] * (self.counterexample is not None)
         facts += ["`impossibility`"] * (self.impossibility is not None)
         search = "; search=True looks for a counterexample" * (self.tried is None)

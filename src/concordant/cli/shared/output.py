@@ -359,6 +359,8 @@ PYTHON: dict[
 ] = {  # advice in Python that no flag replaces -> advice for the command line
     r"See print\(model\.certificate_\)( and cc\.certify\('(?P<metric>[^']+)', model\.surrogate_"
     r"(, labels='(?P<labels>\w+)')?\))?": _certify_command,
+    r"(?s)cc\.certify\('([^']+)', [^)]*search=True\)": r"`concordant certify '\1' SURROGATE --search`",
+    r"; model\.risk_bound\(X, y, qid=qid\)": "",
     r"pass zero_based=True if this file counts from 0": "rewrite a file that counts from 0 in Python, by "
     "cc.read_letor (its zero_based) and cc.write_letor",
     r"for raw counts use gain='linear'": "raw counts need a linear gain, as in 'ndcg@10[gain=linear]'",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from concordant.cli.shared.compute_target import ComputeTarget, LocalWorkers, Memory, Scheduler
-from concordant.cli.shared.output import Display, console, examples
+from concordant.cli.shared.output import Display, console, examples, in_flags
 from concordant.cli.shared.row_options import RowColumns
 from concordant.cli.train.train_options import (
     FolderOptions,
@@ -29,7 +29,7 @@ def show_run(done: TrainedRun, display: Display) -> None:
     display.present(done)
     if not display.is_bare:
         screen = console()
-        screen.print(Text(str(done.model.certificate_)))
+        screen.print(Text(in_flags(str(done.model.certificate_))))
         screen.print(Text(f"\nrun: {done.folder.path} ({done.facts['seconds']:.1f} s)", style="dim"))
 
 

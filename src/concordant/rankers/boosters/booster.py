@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from concordant._base.progress import is_verbose
 from concordant._base.segments import allow_forks
+from concordant._base.validate import is_verbose
 from concordant.exceptions import MissingExtraError, ParameterError, show_value
 from concordant.rankers.boosters.plan import Slopes, draw_seed, slopes
 from concordant.rankers.fit_progress import open_status_bar

@@ -27,6 +27,7 @@ from uuid import uuid4
 import numpy as np
 
 from concordant._base.segments import kernel_threads
+from concordant.data.check import is_collection
 from concordant.exceptions import ClusterError, ParameterError, WorkerLostError, show_value
 from concordant.rankers.boosters.booster import BoostingMonitor, Round, Trees
 from concordant.rankers.boosters.lightgbm import LightGBM
@@ -36,7 +37,6 @@ from concordant.scale.cluster import (
     addresses,
     gather_results,
     import_distributed,
-    is_collection,
     naming_faults,
     refuse_loss,
     wait_for_futures,

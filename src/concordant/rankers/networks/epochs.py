@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from concordant._base.progress import is_verbose
+from concordant._base.validate import is_verbose
 from concordant.rankers.fit_progress import open_status_bar
 from concordant.rankers.networks.batches import Batch, EpochOrder, LossOfBatch, Pool
 from concordant.rankers.networks.network import NeuralScorer, as_tensor

@@ -126,8 +126,9 @@ def build_checkpoint(
     params: Parameters, training_set: NetworkTrainingSet, heldout: FitRows | None, last: NeuralScorer | None
 ) -> NetworkCheckpoint | None:
     """Build the checkpoint of this training, if requested; `last`: network of a warm start."""
-    if (folder := check_folder(params["checkpoint"])) is None:
+    if params["checkpoint"] is None:
         return None
+    folder = check_folder(params["checkpoint"])
     metric = training_set.claim.metric
     data = [training_set.X, training_set.labels, training_set.weights, training_set.queries.offsets]
     if heldout is not None:

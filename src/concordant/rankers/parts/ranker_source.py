@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 
 from concordant._base.validate import check_grades, check_ids, check_lengths, check_nonnegative
-from concordant.data.check import check_features, plain_features, to_query_weights
+from concordant.data.check import (
+    are_in_memory,
+    check_features,
+    is_collection,
+    plain_features,
+    to_query_weights,
+)
 from concordant.exceptions import EmptyDataError, FeaturesError, LabelError, ParameterError, ShapeError
-from concordant.scale.cluster import check_client, gather_results, is_collection, submit_task
+from concordant.scale.cluster import check_client, gather_results, submit_task
 from concordant.scale.cluster_parts import (
     CollectionPiece,
     compute_pieces,
@@ -83,8 +89,8 @@ def as_parts_source(
     client: Any = None,
     *,
     by_columns: bool = False,
-) -> PartsSource | None:
-    """Return the source of data in parts; None if the data is in memory.
+) -> PartsSource:
+    """Return the source of data in parts; raise if X is in memory, and a client or another column is not.
 
     `by_columns`: features of a scan stay in columns, as they are stored, for computations on columns.
     """
@@ -103,10 +109,10 @@ def as_parts_source(
             "client was given, but X is an in-memory array. Pass a scan (cc.scan_parquet) or Dask "
             "collections to train on a cluster."
         )
-    if collections := [name for name, value in columns.items() if is_collection(value)]:
-        hint = "give X as a Dask array or frame too, or compute() the others."
-        raise LabelError(f"{collections[0]} is a Dask collection, and X is not", hint)
-    return None
+    name = next(name for name, value in columns.items() if not are_in_memory(value))
+    kind = "Dask collection" if is_collection(columns[name]) else "scan"
+    hint = "give X as a Dask array or frame too, or compute() the others."
+    raise LabelError(f"{name} is a {kind}, and X is not", hint)
 
 
 def in_columns(part: Part) -> Part:

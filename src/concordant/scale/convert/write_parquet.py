@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from concordant._base.files import PathLike, write_atomically
-from concordant._base.progress import is_verbose, open_progress_bar
-from concordant._base.validate import all_zero_error, check_choice
+from concordant._base.progress import open_progress_bar
+from concordant._base.validate import all_zero_error, check_choice, is_verbose
 from concordant.data.check import to_query_weights
 from concordant.data.queries import Queries
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
