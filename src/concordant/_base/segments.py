@@ -53,6 +53,7 @@ def _compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
     """Compile a kernel and stamp its cache with every file that its code comes from."""
     from numba import njit
 
+    _defer_blas()
     compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if not hasattr(compiled, "_cache"):  # NUMBA_DISABLE_JIT: plain Python, for debugging
         return function
@@ -60,6 +61,18 @@ def _compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
     compiled.sources = frozenset({function.__code__.co_filename}.union(*called))
     compiled._cache = _open_kernel_cache(function, compiled.sources)  # noqa: SLF001
     return cast("Function", compiled)
+
+
+@cache
+def _defer_blas() -> None:
+    """Let numba import scipy.linalg when a function multiplies matrices, not with the first kernel."""
+    linalg: Any = import_module("numba.np.linalg")
+    check = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        import_module("numba.np.arraymath")  # it only checks that scipy has a BLAS, which takes 0.1 s
+    finally:
+        linalg.ensure_blas = check
 
 
 @cache

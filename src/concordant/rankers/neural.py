@@ -6,8 +6,7 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sklearn.utils.validation import check_is_fitted
-
+from concordant._base.light_sklearn import check_is_fitted
 from concordant._base.validate import refuse_misaligned
 from concordant.data.queries import Queries
 from concordant.exceptions import MissingExtraError, ShapeError
