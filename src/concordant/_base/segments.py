@@ -57,10 +57,23 @@ def _compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
     compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if not hasattr(compiled, "_cache"):  # NUMBA_DISABLE_JIT: plain Python, for debugging
         return function
+    _share_overloads(compiled)
     called = (getattr(value, "sources", ()) for value in function.__globals__.values())
     compiled.sources = frozenset({function.__code__.co_filename}.union(*called))
     compiled._cache = _open_kernel_cache(function, compiled.sources)  # noqa: SLF001
     return cast("Function", compiled)
+
+
+def _share_overloads(compiled: Any) -> None:
+    """Let callers that pass a constant use the overload for its type: numba would compile another."""
+    unliteral: Any = import_module("numba.core.types").unliteral
+    find_template = compiled.get_call_template
+
+    def unliteral_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        named = {name: unliteral(kind) for name, kind in kws.items()}
+        return find_template(tuple(map(unliteral, args)), named)
+
+    compiled.get_call_template = unliteral_template
 
 
 @cache

@@ -204,15 +204,17 @@ def _field_error(
 def _encode_texts(*columns: np.ndarray) -> list[IntArray]:
     """Encode texts as integers, in order of first appearance over all columns (hashed, not sorted)."""
     if sum(map(len, columns)) < DICTIONARY_ROWS:
-        known: dict[str, int] = {}
+        code_of: dict[str, int] = {}
         rows = (np.asarray(column).tolist() for column in columns)
-        return [np.array([known.setdefault(text, len(known)) for text in texts], np.int64) for texts in rows]
+        return [
+            np.array([code_of.setdefault(text, len(code_of)) for text in texts], np.int64) for texts in rows
+        ]
     import pyarrow as pa
 
     chunks = [pa.array(np.asarray(column).astype(np.str_, copy=False), pa.string()) for column in columns]
     encoded = pa.chunked_array(chunks).dictionary_encode().combine_chunks()
-    codes = encoded.indices.to_numpy().astype(np.int64)
-    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+    all_codes = encoded.indices.to_numpy().astype(np.int64)
+    return np.split(all_codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
 def _pair_keys(queries: IntArray, documents: IntArray, n_documents: int) -> IntArray:
