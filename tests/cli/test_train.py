@@ -620,3 +620,29 @@ def test_a_resolved_configuration_gives_itself_back(tmp_path, kind):
     assert resolve_config(read_config(tmp_path / "config.toml")) == config
     assert config.train == Path("a b/train.txt").absolute()
     assert np.array_equal(config.ranker().get_params()["metric"], config.metric)
+
+
+UNINFORMATIVE = {  # labels and query ids -> options, why nothing is learned
+    "0 0 0 0, 1 1 2 2": ([], "every label is 0."),
+    "1 1 0 0, 1 1 2 2": ([], "labels differ between queries, but within none."),
+    "0.5 0 0.9 0, 1 1 2 2": (
+        ["-m", "ap"],
+        "no query has labels that differ for ap; labels lie between 0 and 0.9.",
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", UNINFORMATIVE)
+@pytest.mark.parametrize("suffix", ["txt", "csv"])
+def test_a_file_from_which_nothing_is_learned_is_an_error(tmp_path, rows, suffix):
+    labels, ids = (column.split() for column in rows.split(", "))
+    form = "{} qid:{} 1:{}" if suffix == "txt" else "{},{},{}"
+    lines = ["label,qid,a"] * (suffix == "csv") + [
+        form.format(*row) for row in zip(labels, ids, "3142", strict=True)
+    ]
+    (tmp_path / f"data.{suffix}").write_text("\n".join(lines) + "\n")
+    options, reason = UNINFORMATIVE[rows]
+    message = refusal("train", tmp_path / f"data.{suffix}", *options, "-o", tmp_path / "run")
+    assert reason in message
+    assert ("--label COL" in message) is (suffix == "csv" and not options)
+    assert not (tmp_path / "run" / "config.toml").exists()

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -404,6 +405,8 @@ def complete(begun: StartedRun, config: Config, **more: Any) -> TrainedRun:
         contents = config.text() + "place" * ("place" in begun.facts)
         model.set_params(checkpoint=folder.checkpoint / hashlib.sha256(contents.encode()).hexdigest()[:12])
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=begun.quiet)
+    if not model.n_informative_:
+        raise _nothing_learned_error(config, rows["train"])
     results = [
         result
         for part in rows
@@ -471,6 +474,28 @@ def write_model(model: Any, path: Path) -> str:
 
     cc.save(model, path)
     return digest_of(path)
+
+
+def _nothing_learned_error(config: Config, train: RankingSet) -> LabelError:
+    """Build the error for a training set in which no query tells the ranker anything, with the reason."""
+    import concordant as cc
+
+    problem = f"nothing can be learned from {train.path}: "
+    is_text = isinstance(train, FileRows) and train.features is None
+    hint = f"check the labels and the query ids{'' if is_text else ': --label COL and --qid COL name them'}."
+    if not isinstance(train, FileRows):
+        return LabelError(f"{problem}no query has labels that differ", hint)
+    low, high = float(train.y.min()), float(train.y.max())
+    if low == high:
+        return LabelError(f"{problem}every label is {low:g}", hint)
+    queries = cc.Queries.from_ids(train.qid)
+    y = np.asarray(train.y)[queries.order]
+    if all((y[start:stop] == y[start]).all() for start, stop in pairwise(queries.offsets.tolist())):
+        return LabelError(f"{problem}labels differ between queries, but within none", hint)
+    problem += f"no query has labels that differ for {config.metric}; labels lie between {low:g} and {high:g}"
+    relevant_from = cc.metric(config.metric).convention.relevant_from
+    hint = f"metrics of relevant items count labels from {relevant_from:g}: use whole grades, or ndcg."
+    return LabelError(problem, hint)
 
 
 def _left_out_notes(model: Any, train: RankingSet) -> list[str]:
