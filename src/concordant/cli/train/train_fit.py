@@ -66,9 +66,33 @@ def read_files(config: Config, *, quiet: bool) -> tuple[dict[str, FileRows], dic
             refuse_pipe(path)
             if path.is_dir():
                 raise ParameterError("DATA", str(path), FOLDER)
-            rows[part] = read_rows(path, config.columns)
+            rows[part] = read_rows(path, _columns_like(rows.get("train"), config.columns, path))
             prints[part] = fingerprint(path)
+        if part == "train" and not quiet:
+            _note_features(path, rows[part].features)
     return _compatible_rows(rows), prints
+
+
+def _columns_like(train: FileRows | None, columns: ColumnNames, path: Path) -> ColumnNames:
+    """Return the columns to read: where some are excluded, other tables are read as the training set is."""
+    if train is None or train.features is None or columns.exclude is None or written_as(path) not in TABLES:
+        return columns
+    return replace(columns, features=train.features, exclude=None)
+
+
+SHOWN = 8  # names of features in a note
+WEIGHTS = ("weight", "weights", "sample_weight", "query_weight")
+
+
+def _note_features(path: Path, names: Sequence[str] | None) -> None:
+    """Print which columns of a table are the features; LETOR text has no names."""
+    if names is None:
+        return
+    listed = [*names[: SHOWN - 2], "...", names[-1]] if len(names) > SHOWN else names
+    note(f"{path.name}: {plural(len(names), 'feature', 'features')}: {', '.join(listed)}")
+    for name in names:
+        if name in WEIGHTS:
+            note(f"column {name!r} is read as a feature, not as weights; --exclude {name} leaves it out")
 
 
 def refuse_pipe(path: Path) -> None:
@@ -171,6 +195,8 @@ def _scan_files(
             refuse_pipe(path)
             rows[part] = FileParts(_scan_file(path, config.columns, memory, rows), path, client)
             prints[part] = fingerprint(path)
+        if part == "train" and not quiet:
+            _note_features(path, rows[part].scan.feature_names)
     rows = _compatible_parts(rows)
     for part, file_parts in rows.items():
         if part != "train":
@@ -226,23 +252,27 @@ def _scan_file(path: Path, columns: ColumnNames, memory: int, others: Mapping[st
         refuse_names(path, columns)
         scan: Scan = cc.scan_letor(path, memory=memory)
         return scan
-    if others and columns.features is None:
-        columns = replace(columns, features=others["train"].scan.feature_names)
+    if others and (columns.features is None or columns.exclude is not None):
+        columns = replace(columns, features=others["train"].scan.feature_names, exclude=None)
     return _parquet_scan(path, columns, memory)
 
 
 def _parquet_scan(path: Path, columns: ColumnNames, memory: int) -> Scan:
     """Scan a Parquet file, or a folder of them; errors name the options that correct them."""
     import concordant as cc
-    from concordant.data.io.roles import GRADE_NAMES
+    from concordant.data.io.roles import GRADE_NAMES, find_index_columns
     from concordant.scale.scan.parquet import parquet_files, read_schema
 
     with naming_table(path):
         for file in parquet_files(path)[:1]:
-            names = read_schema(file).names
+            schema = read_schema(file)
+            names = schema.names
             refuse_unnamed(
                 names, columns, columns.label or next((name for name in GRADE_NAMES if name in names), None)
             )
+            if columns.features is not None or columns.exclude is not None:
+                features = columns.roles(names, find_index_columns(schema)).features
+                columns = replace(columns, features=features)
             if lacking := [name for name in columns.features or () if name not in names]:
                 hint = (
                     f"its columns are {', '.join(names)}; rename them, or name others by --features A,B,..."
