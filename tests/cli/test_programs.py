@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import concordant as cc
 from concordant.cli import app
+from concordant.cli.shared import output
 
 COMMANDS = ("evaluate", "explain", "datasets", "bounds", "certify", "demo")
 TREC_EVAL = {"ndcg@10": "ndcg_cut_10", "ap": "map", "rr": "recip_rank", "p@10": "P_10"}
@@ -455,6 +456,30 @@ def test_help_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "evaluate" in done.stdout
+
+
+@pytest.mark.parametrize(("options", "is_shown"), [([], True), (["--quiet"], False), (["--json"], False)])
+def test_a_terminal_shows_at_once_that_a_command_starts(monkeypatch, options, is_shown):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich takes the runner for a terminal
+    done = call("certify", "ndcg", "squared", *options)
+    assert done.exit_code == 0, done.output
+    assert ("Starting" in done.stderr) is is_shown
+    assert "Starting" not in done.stdout
+    assert not output.STARTING, "the spinner has ended"
+
+
+def test_a_spinner_ends_before_anything_is_shown(monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with output.starting([]):
+        assert output.STARTING
+        output.console()
+        assert not output.STARTING
+
+
+def test_a_pipe_shows_no_start(monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.delenv("TTY_COMPATIBLE", raising=False)
+    assert call("certify", "ndcg", "squared").stderr == ""
 
 
 @pytest.mark.slow

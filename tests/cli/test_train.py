@@ -625,3 +625,75 @@ def test_a_resolved_configuration_gives_itself_back(tmp_path, kind):
     assert resolve_config(read_config(tmp_path / "config.toml")) == config
     assert config.train == Path("a b/train.txt").absolute()
     assert np.array_equal(config.ranker().get_params()["metric"], config.metric)
+
+
+UNINFORMATIVE = {  # labels and query ids -> options, why nothing is learned
+    "0 0 0 0, 1 1 2 2": ([], "every label is 0."),
+    "1 1 0 0, 1 1 2 2": ([], "labels differ between queries, but within none."),
+    "0.5 0 0.9 0, 1 1 2 2": (
+        ["-m", "ap"],
+        "no query has labels that differ for ap; labels lie between 0 and 0.9.",
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", UNINFORMATIVE)
+@pytest.mark.parametrize("suffix", ["txt", "csv"])
+def test_a_file_from_which_nothing_is_learned_is_an_error(tmp_path, rows, suffix):
+    labels, ids = (column.split() for column in rows.split(", "))
+    form = "{} qid:{} 1:{}" if suffix == "txt" else "{},{},{}"
+    lines = ["label,qid,a"] * (suffix == "csv") + [
+        form.format(*row) for row in zip(labels, ids, "3142", strict=True)
+    ]
+    (tmp_path / f"data.{suffix}").write_text("\n".join(lines) + "\n")
+    options, reason = UNINFORMATIVE[rows]
+    message = refusal("train", tmp_path / f"data.{suffix}", *options, "-o", tmp_path / "run")
+    assert reason in message
+    assert ("--label COL" in message) is (suffix == "csv" and not options)
+    assert not (tmp_path / "run" / "config.toml").exists()
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """A table of twelve features and a weight; and its rows without the header."""
+    log = cc.synthetic.search_log(6, (4, 8), seed=3)
+    rng = np.random.default_rng(0)
+    columns = {"grade": log.y.astype(int), "qid": log.qid}
+    columns |= {f"f{number}": rng.normal(size=len(log.y)) for number in range(1, 13)}
+    columns["weight"] = log.y + 1.0
+    cells = zip(*(column.tolist() for column in columns.values()), strict=True)
+    rows = [",".join(map(str, row)) for row in cells]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(columns), *rows]) + "\n")
+    (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
+    cc.write_parquet(tmp_path / "wide.csv", tmp_path / "wide.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("source", "more"), [("wide.csv", []), ("wide.parquet", ["--memory", "1GiB"])])
+def test_the_features_taken_are_named_and_chosen(wide, source, more):
+    base = ["train", wide / source, "-o", wide / "run", "--overwrite", *more]
+    shown = call(*base).stderr
+    assert f"{source}: 13 features: f1, f2, f3, f4, f5, f6, ..., weight" in shown
+    assert "--exclude weight" in shown
+    assert "weight" not in call(*base, "--exclude", "weight,f3-f12").stderr
+    assert cc.load(wide / "run" / "model.concordant").feature_names_in_.tolist() == ["f1", "f2"]
+    both = ["--features", "f1-f5,weight", "--exclude", "f2-f4", "--test", wide / source]
+    assert answer(*base, *both)["data"]["test"]["features"] == 3
+    assert "unknown column 'nosuch'" in refusal(*base, "--exclude", "nosuch")
+    assert "'f1' stands before 'f5'" in refusal(*base, "--features", "f5-f1")
+
+
+def test_excluded_columns_need_not_be_in_other_tables(wide):
+    text = (wide / "wide.csv").read_text().replace("weight", "note")
+    (wide / "test.csv").write_text(text)
+    files = [wide / "wide.csv", "--test", wide / "test.csv", "-o", wide / "run"]
+    assert answer("train", *files, "--exclude", "weight")["data"]["test"]["features"] == 12
+    assert call("rerun", wide / "run").exit_code == 0
+
+
+def test_columns_of_text_without_a_header_are_numbered(wide):
+    base = ["train", wide / "rows.csv", "-o", wide / "run"]
+    assert "it has no header, so its columns are 1 to 15" in refusal(*base)
+    output = answer(*base, "--label", "1", "--qid", "2", "--features", "3-14")
+    assert output["data"]["train"]["features"] == 12
+    assert output["data"]["train"]["rows"] == len((wide / "rows.csv").read_text().splitlines())

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import concordant as cc
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "concordant"
 LAYERS = [  # lowest first
@@ -112,6 +115,34 @@ def test_import_is_light():
     assert loaded_by("import concordant") == []
     assert loaded_by("import concordant as cc; cc.metric('ndcg@10'); cc.Queries.from_ids([1, 1])") == []
     assert loaded_by("import scipy") == ["scipy"]  # the check can fail
+
+
+SLOW = ("pandas", "scipy.stats", "scipy.optimize", "sklearn.model_selection", "rich.progress")
+
+
+def test_load_and_predict_import_little(tmp_path):
+    X, y = np.arange(12.0).reshape(6, 2) % 5, [0, 1, 2, 0, 1, 2]
+    cc.save(cc.LinearRanker("ndcg").fit(X, y, qid=[1, 1, 1, 2, 2, 2]), tmp_path / "model")
+    code = f"""
+import concordant as cc, numpy as np
+cc.load({str(tmp_path / "model")!r}).predict(np.ones((2, 2)))
+for name in {SLOW}:
+    assert name not in sys.modules, name
+import pandas, sklearn.utils.fixes
+assert sklearn.utils.fixes.pd.DataFrame is pandas.DataFrame
+"""
+    assert "sklearn" in loaded_by(code)
+
+
+def test_evaluate_imports_little(tmp_path):
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
+    (tmp_path / "run").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n")
+    code = f"""
+import concordant as cc
+judged = cc.join(cc.read_qrels({str(tmp_path / "qrels")!r}), cc.read_run({str(tmp_path / "run")!r}))
+cc.metric("ndcg")(judged.y, judged.scores, qid=judged.qid)
+"""
+    assert not {"sklearn", "pandas", "pyarrow"} & set(loaded_by(code))
 
 
 def test_every_public_name_loads():

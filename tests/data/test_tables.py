@@ -441,3 +441,48 @@ def test_columns_of_several_levels_are_refused_by_name():
     columns = pd.MultiIndex.from_tuples([("a", "b"), ("c", "d")])
     with pytest.raises(UnknownNameError, match="unknown column"):
         from_frame(pd.DataFrame(np.zeros((2, 2)), columns=columns))
+
+
+# --- ranges of features, and text without a header
+
+
+def test_a_range_is_the_columns_between_two_in_the_order_of_the_table():
+    frame = pd.DataFrame([[1, 0, 5.0, 6.0, 7.0, 8.0]], columns=["qid", "y", "a", "b", "c-d", "e"])
+    assert from_frame(frame, features=["a-b", "e"]).X.tolist() == [[5.0, 6.0, 8.0]]
+    assert from_frame(frame, features=["qid-b"]).X.tolist() == [[5.0, 6.0]], "ids and labels are left out"
+    assert from_frame(frame, features=["c-d"]).X.tolist() == [[7.0]], "a column of that name comes first"
+    assert from_frame(frame, features=["b-c-d"]).X.tolist() == [[6.0, 7.0]]
+    with pytest.raises(LabelError, match="'a' stands before 'b'"):
+        from_frame(frame, features=["b-a"])
+    with pytest.raises(UnknownNameError, match="a-z"):
+        from_frame(frame, features=["a-z"])
+
+
+def test_a_range_of_several_readings_is_refused():
+    frame = pd.DataFrame([[1, 0, 5, 6, 7, 8]], columns=["qid", "y", "a", "b-c", "a-b", "c"])
+    with pytest.raises(LabelError, match="several readings"):
+        from_frame(frame, features=["a-b-c"])
+
+
+@pytest.mark.parametrize(("suffix", "delimiter"), [(".csv", ","), (".tsv", "\t")])
+def test_text_without_a_header(tmp_path, suffix, delimiter):
+    path = tmp_path / f"a{suffix}"
+    path.write_text("2,7,-0.5\n0,7,1e3\n".replace(",", delimiter))
+    data = read_table(path, grade="1", qid="2")
+    assert (data.y.tolist(), data.qid.tolist(), data.X.tolist()) == ([2.0, 0.0], [7, 7], [[-0.5], [1000.0]])
+    scan = cc.write_parquet([path], tmp_path / "a.parquet", grade="1", qid="2")
+    assert (scan.n_rows, scan.feature_names) == (2, ("3",))
+
+
+@pytest.mark.parametrize("line", ["0,1,2", "1,2,3"])
+def test_a_first_line_that_may_be_a_header_or_a_row_is_refused(tmp_path, line):
+    (tmp_path / "a.csv").write_text(f"{line}\n0,7,1.0\n")
+    with pytest.raises(ConcordantError, match="may be a header or a row"):
+        read_table(tmp_path / "a.csv", grade=line[0], qid=line[2])
+    with pytest.raises(ConcordantError, match="may be a header or a row"):
+        cc.write_parquet([tmp_path / "a.csv"], tmp_path / "a.parquet", grade=line[0], qid=line[2])
+
+
+def test_one_name_makes_a_header(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,grade,7\n1,0,5.0\n")
+    assert read_table(tmp_path / "a.csv").X.tolist() == [[5.0]]

@@ -11,6 +11,7 @@ from concordant.data.io import (
     join,
     read_qrels,
     read_run,
+    trec,
     write_qrels,
     write_run,
 )
@@ -210,3 +211,13 @@ def test_a_query_that_would_read_as_a_comment_is_not_written(tmp_path):
         write_run(tmp_path / "r", ["#1"], ["a"], [1.0])
     with pytest.raises(ParameterError, match=r"qid must be .*leading #, got '#1'"):
         write_qrels(tmp_path / "q", ["#1"], ["#a"], [1])
+
+
+@given(st.lists(st.lists(st.text("ab\u00e9", max_size=3), max_size=5), min_size=1, max_size=3))
+def test_ids_are_encoded_alike_on_few_and_many_rows(columns):
+    arrays = [np.array(column, dtype=np.str_) for column in columns]
+    few = trec._encode_texts(*arrays)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trec, "DICTIONARY_ROWS", 0)
+        many = trec._encode_texts(*arrays)
+    assert [codes.tolist() for codes in few] == [codes.tolist() for codes in many]

@@ -53,13 +53,39 @@ def _compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
     """Compile a kernel and stamp its cache with every file that its code comes from."""
     from numba import njit
 
+    _defer_blas()
     compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if not hasattr(compiled, "_cache"):  # NUMBA_DISABLE_JIT: plain Python, for debugging
         return function
+    _share_overloads(compiled)
     called = (getattr(value, "sources", ()) for value in function.__globals__.values())
     compiled.sources = frozenset({function.__code__.co_filename}.union(*called))
     compiled._cache = _open_kernel_cache(function, compiled.sources)  # noqa: SLF001
     return cast("Function", compiled)
+
+
+def _share_overloads(compiled: Any) -> None:
+    """Let callers that pass a constant use the overload for its type: numba would compile another."""
+    unliteral: Any = import_module("numba.core.types").unliteral
+    find_template = compiled.get_call_template
+
+    def unliteral_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        named = {name: unliteral(kind) for name, kind in kws.items()}
+        return find_template(tuple(map(unliteral, args)), named)
+
+    compiled.get_call_template = unliteral_template
+
+
+@cache
+def _defer_blas() -> None:
+    """Let numba import scipy.linalg when a function multiplies matrices, not with the first kernel."""
+    linalg: Any = import_module("numba.np.linalg")
+    check = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        import_module("numba.np.arraymath")  # it only checks that scipy has a BLAS, which takes 0.1 s
+    finally:
+        linalg.ensure_blas = check
 
 
 @cache

@@ -32,7 +32,7 @@ from concordant.cli import (
     report,
     rerun,
 )
-from concordant.cli.shared.output import examples, expand_groups, read_flags, show_error
+from concordant.cli.shared.output import examples, expand_groups, read_flags, show_error, starting
 from concordant.cli.train import train as train_command
 from concordant.cli.tune import tune as tune_command
 from concordant.exceptions import ConcordantError
@@ -52,6 +52,8 @@ class Commands(TyperGroup):
         """Resolve the command and remember its flags, which error messages use."""
         name, command, rest = resolved = super().resolve_command(ctx, args)
         del name
+        if not ctx.resilient_parsing:  # completion of the shell
+            ctx.with_resource(starting(rest))
         words = list(rest)
         while words and words[0] in getattr(command, "commands", ()):
             command = command.commands[words.pop(0)]  # type: ignore[union-attr]

@@ -8,11 +8,15 @@ from itertools import count
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.light_sklearn import (
+    BaseEstimator,
+    ClassifierMixin,
+    ConvergenceWarning,
+    NotFittedError,
+    available_if,
+    check_is_fitted,
+)
 from concordant.comparisons.calibration import OutcomeCurve, fit_curve, held_out_decisions
 from concordant.comparisons.comparer_recipe import Recipe, read_recipe
 from concordant.comparisons.fit_data import PairData, check_weighted_pairs, read_fit_data

@@ -10,9 +10,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from concordant._base.light_sklearn import BaseEstimator, check_is_fitted, validate_data
 from concordant._base.validate import feature_labels, refuse_misaligned
 from concordant.data.check import (
     check_features,

@@ -10,9 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from concordant._base.light_sklearn import ConvergenceWarning, check_is_fitted, validate_data
 from concordant._base.validate import check_flag, check_seed, refuse_misaligned
 from concordant.data.check import (
     are_in_memory,

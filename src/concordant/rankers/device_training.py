@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
+from concordant._base.light_sklearn import validate_data
 from concordant._base.segments import cut_queries
 from concordant.data.check import is_tensor, naming_features, plain_features, refuse_hollow, refuse_non_finite
 from concordant.data.queries import Queries

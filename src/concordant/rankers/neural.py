@@ -7,8 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sklearn.utils.validation import check_is_fitted
-
+from concordant._base.light_sklearn import check_is_fitted
 from concordant._base.validate import refuse_misaligned
 from concordant.data.check import on_host
 from concordant.data.queries import Queries

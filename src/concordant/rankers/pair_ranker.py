@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.light_sklearn import check_is_fitted
 from concordant._base.validate import check_flag, check_lengths, check_number, refuse_misaligned
 from concordant.data.check import are_in_memory, weight_kind
 from concordant.data.queries import Queries, naming_query

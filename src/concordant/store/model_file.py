@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from concordant._base.files import PathLike, open_binary, write_atomically
+from concordant._base.light_sklearn import check_is_fitted
 from concordant.exceptions import ConcordantError, MissingExtraError, ModelFileError
 from concordant.metrics.metric import Metric
 from concordant.store.registry import LEARNED, MODELS, UNSAVED
@@ -251,7 +251,8 @@ def _check_version(manifest: Any) -> None:
 def _check_class(manifest: dict[str, Any]) -> None:
     """Check the class, and that it has these parameters: another version may have others."""
     name = manifest["class"]
-    require(name in MODELS, f"it holds a {name!r}, which is no model", f"known: {', '.join(MODELS)}.")
+    if name not in MODELS:
+        raise UnreadableError(f"it holds a {name!r}, which is no model", f"known: {', '.join(MODELS)}.")
     unknown = sorted(manifest["parameters"].keys() - MODELS[name].estimator().get_params(deep=False).keys())
     if unknown:
         listed = ", ".join(map(repr, unknown))

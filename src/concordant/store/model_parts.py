@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold
 
-from concordant.comparisons.calibration import OutcomeCurve
-from concordant.comparisons.comparer_recipe import Recipe
-from concordant.comparisons.gram_kernel import Kernel, KernelScorer, NystroemMap
-from concordant.comparisons.machine import Machine, Weights
-from concordant.comparisons.machines.online_machine import OnlineState
-from concordant.comparisons.ratings.sequential import Played, State
-from concordant.comparisons.ratings.votes import Counts, Items
-from concordant.comparisons.stream import Stream
-from concordant.comparisons.training_pairs import Scaling
 from concordant.data.check import OF_ITEMS, OF_QUERIES
 from concordant.exceptions import ConcordantError
 from concordant.metrics.metric import Metric
@@ -29,9 +20,7 @@ from concordant.rankers.fitted_certificate import Descent, FittedCertificate, Op
 from concordant.rankers.guarantee import Guarantee, look_up_guarantee
 from concordant.solvers import Solution
 from concordant.store.value_kinds import (
-    FINITE,
     FLAG,
-    IDS,
     NUMBERED,
     PLAIN,
     REAL,
@@ -39,7 +28,6 @@ from concordant.store.value_kinds import (
     WHOLE,
     Kind,
     array,
-    by_name,
     choice,
     either,
     optional,
@@ -64,15 +52,32 @@ from concordant.surrogates.pointwise import PENALTIES
 from concordant.theory.combination import DECODERS
 from concordant.theory.kinds import PairSquared
 from concordant.theory.spaces import SPACES
-from concordant.types import FloatArray, IntArray
 
+Entry = TypeVar("Entry")
 VECTOR, MATRIX, CUBE = (array(np.float64, ndim) for ndim in (1, 2, 3))
 CODES, MASK = array(np.int64, 1), array(np.bool_, 1)
 NUMBERS = Kind("finite numbers", lambda value: VECTOR.fits(value) or CODES.fits(value))
 METRIC = Kind("a metric", lambda value: type(value) in METRICS.values())
 ITEMS = up_to(2**26)  # per query: certificates allocate that many
 LOSSES = (Squared, Pairwise, Softmax, Duchi, PlackettLuce, Preorder, PositionHinge, ListwiseHinge)
-LOSS, SPLITTER = part(*LOSSES), part(KFold, GroupKFold, GroupShuffleSplit)
+LOSS = part(*LOSSES)
+
+
+class LazyTable(Mapping[str, Entry]):
+    """A table whose other entries are imported when a name is not in the first ones."""
+
+    def __init__(self, first: Mapping[str, Entry], load_others: Callable[[], Mapping[str, Entry]]) -> None:
+        self.first, self.load_others = first, cache(load_others)
+
+    def __getitem__(self, name: str) -> Entry:
+        return self.first[name] if name in self.first else self.load_others()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.first
+        yield from self.load_others()
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.load_others())
 
 
 @dataclass(frozen=True)
@@ -86,42 +91,6 @@ class StoredClass:
 
 
 FIELDS: Mapping[type, Mapping[str, Kind]] = {
-    Kernel: {"name": TEXT, "gamma": FINITE, "degree": WHOLE, "coef0": FINITE},
-    KernelScorer: {"kernel": part(Kernel), "items": MATRIX, "coef": VECTOR},
-    NystroemMap: {"kernel": part(Kernel), "landmarks": MATRIX, "whiten": MATRIX},
-    Weights: {"w": VECTOR},
-    Machine: {
-        "scorer": part(Weights, KernelScorer),
-        **dict.fromkeys(("threshold", "bias"), FINITE),
-        **dict.fromkeys(("value", "gap"), REAL),
-        **dict.fromkeys(("method", "solver", "note"), TEXT),
-        "converged": FLAG,
-    },
-    Scaling: {"mean": VECTOR, "deviation": VECTOR, "kept": MASK},
-    OutcomeCurve: {"slope": FINITE, "cut": FINITE},
-    Recipe: {
-        "kernel": part(Kernel),
-        "scale_gamma": FLAG,
-        **dict.fromkeys(("method", "formulation", "loss", "approximation", "solver"), TEXT),
-        **dict.fromkeys(("C", "nu", "tol"), REAL),
-        **dict.fromkeys(("n_components", "max_iter", "seed"), WHOLE),
-    },
-    OnlineState: {
-        "count": WHOLE,
-        "scaled": FLAG,
-        **dict.fromkeys(("mean", "square", "widest", "current", "fisher", "average"), VECTOR),
-        "history": CUBE,
-    },
-    Stream: {
-        "asked": part(Recipe),
-        "recipe": part(Recipe),
-        "state": part(OnlineState),
-        "scaling": part(Scaling),
-        "features": optional(part(NystroemMap)),
-    },
-    Items: {"names": IDS},
-    State: {"of_items": by_name(NUMBERS), "levels": MATRIX},
-    Played: {**dict.fromkeys(("left", "right", "outcome", "periods"), CODES), "weights": VECTOR},
     Margin: {
         "name": TEXT,
         "kind": choice(CLIP, LOGISTIC, EXPONENTIAL),
@@ -184,16 +153,7 @@ FIELDS: Mapping[type, Mapping[str, Kind]] = {
         "params": PLAIN,
     },
     Encoding: {"categories": NUMBERED},
-    KFold: {"n_splits": WHOLE, "shuffle": FLAG, "random_state": optional(WHOLE)},
-    GroupKFold: {"n_splits": WHOLE, "shuffle": FLAG, "random_state": optional(WHOLE)},
-    GroupShuffleSplit: {
-        "n_splits": WHOLE,
-        "test_size": optional(REAL),
-        "train_size": optional(REAL),
-        "random_state": optional(WHOLE),
-    },
 }
-COUNTS = {"n_items": WHOLE, "sided": FLAG, "first": CODES, "second": CODES, "cells": MATRIX, "n_votes": REAL}
 CLAIM = {
     "metric": METRIC,
     "space": choice(*SPACES),
@@ -220,27 +180,40 @@ def _build_certificate(claim: Guarantee, sample: Sample, optimality: Any) -> Fit
     return FittedCertificate(claim.under_weights(sample.weighted), sample, optimality)
 
 
-def _build_counts(
-    n_items: int, sided: bool, first: IntArray, second: IntArray, cells: FloatArray, n_votes: float
-) -> Counts:
-    """Build counts; `n_votes` is summed again, since earlier versions wrote the number of rows."""
-    del n_votes
-    return Counts(n_items, sided, first, second, cells)
-
-
-PARTS: Mapping[str, StoredClass] = {
+RANKER_PARTS: Mapping[str, StoredClass] = {
     **{cls.__name__: StoredClass(cls, fields, cls) for cls, fields in FIELDS.items()},
     # The catalogue of theorems is looked up again: the version that loads a file decides.
     "Claim": StoredClass(Guarantee, CLAIM, look_up_guarantee),
     "Sample": StoredClass(Sample, FIELDS[Sample], _build_sample),
     "FittedCertificate": StoredClass(FittedCertificate, FIELDS[FittedCertificate], _build_certificate),
-    "Counts": StoredClass(Counts, COUNTS, _build_counts),
     "Penalty": StoredClass(
         Penalty, {"name": choice(*PENALTIES)}, _read_penalty, lambda v: v == PENALTIES.get(v.name)
     ),
 }
-# Names in files outlive renamed classes: a `Guarantee` is stored as a "Claim".
-STORED_NAMES: Mapping[type, str] = {stored.cls: name for name, stored in PARTS.items()}
+
+
+def _splitter_parts() -> dict[str, StoredClass]:
+    from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold
+
+    folds = {"n_splits": WHOLE, "shuffle": FLAG, "random_state": optional(WHOLE)}
+    sizes = dict.fromkeys(("test_size", "train_size"), optional(REAL))
+    shuffle_split = {"n_splits": WHOLE, **sizes, "random_state": optional(WHOLE)}
+    splitters = {KFold: folds, GroupKFold: folds, GroupShuffleSplit: shuffle_split}
+    return {cls.__name__: StoredClass(cls, fields, cls) for cls, fields in splitters.items()}
+
+
+def _other_parts() -> dict[str, StoredClass]:
+    from concordant.store.comparison_models import COMPARISON_PARTS
+
+    return {**COMPARISON_PARTS, **_splitter_parts()}
+
+
+PARTS: Mapping[str, StoredClass] = LazyTable(RANKER_PARTS, _other_parts)
+SPLITTER = Kind(
+    "a splitter of scikit-learn",
+    lambda value: type(value) in {stored.cls for stored in _splitter_parts().values()},
+)
+STORED_NAMES: Mapping[type, str] = {Guarantee: "Claim"}  # names in files outlive renamed classes
 
 
 def metric_text(metric: Metric) -> str | None:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from concordant.comparisons import Comparer
-from concordant.comparisons.calibration import OutcomeCurve
-from concordant.comparisons.comparer_recipe import read_recipe
-from concordant.comparisons.machine import Machine, Weights
-from concordant.comparisons.ratings import BradleyTerry, Davidson, Elo, Glicko, RaoKupper
-from concordant.comparisons.ratings.sequential import LEVELS, Played, State
-from concordant.comparisons.ratings.votes import Counts, Items
-from concordant.comparisons.stream import Stream
-from concordant.comparisons.training_pairs import Scaling
 from concordant.rankers import (
     BoostedRanker,
     LinearRanker,
@@ -35,7 +25,7 @@ from concordant.rankers.pair_features import TABLES, check_groups
 from concordant.rankers.pair_scores import PairScorer
 from concordant.solvers import Solution
 from concordant.store.foreign import foreign_kind
-from concordant.store.model_parts import CODES, LOSS, METRIC, SPLITTER, VECTOR
+from concordant.store.model_parts import LOSS, METRIC, SPLITTER, VECTOR, LazyTable
 from concordant.store.value_kinds import (
     FINITE,
     FLAG,
@@ -48,103 +38,20 @@ from concordant.store.value_kinds import (
     by_name,
     either,
     many,
-    optional,
     part,
     require,
     several,
 )
 from concordant.theory.combination import OF_PAIRS
-from concordant.types import IntArray
 
 # Checks that the parts of a loaded model fit together: compiled code does not check bounds.
 
 
-def _require_shapes(owner: Any, **shapes: tuple[int, ...]) -> None:
+def require_shapes(owner: Any, **shapes: tuple[int, ...]) -> None:
+    """Raise if attributes do not have these shapes."""
     for name, expected in shapes.items():
         actual = getattr(owner, name).shape
         require(actual == expected, f"{name} has shape {actual}, not {expected}")
-
-
-def _check_comparer(model: Any) -> None:
-    read_recipe(model)
-    require(model.classes_.tolist() == [-1, 0, 1], "classes_ are not -1, 0, 1")
-    _check_scaling(model.scaling_, model.n_features_in_)
-    _check_machine(model.machine_, len(model.scaling_.mean))
-    if "stream_" in vars(model):
-        _check_stream(model.stream_, model.n_features_in_)
-
-
-def _check_scaling(scaling: Scaling, n_features: int) -> None:
-    kept_shape = (int(scaling.kept.sum()),)
-    _require_shapes(scaling, kept=(n_features,), mean=kept_shape, deviation=kept_shape)
-    require((scaling.deviation > 0.0).all(), "a deviation is not above 0")
-
-
-def _check_machine(machine: Machine, n_kept_features: int) -> None:
-    scorer = machine.scorer
-    if isinstance(scorer, Weights):
-        _require_shapes(scorer, w=(n_kept_features,))
-        return
-    n_items = len(scorer.items)
-    _require_shapes(scorer, items=(n_items, n_kept_features), coef=(n_items,))
-
-
-def _check_stream(stream: Stream, n_features: int) -> None:
-    from concordant.comparisons.machines.machine_kernels import BINS
-
-    state, features, n_kept_features = stream.state, stream.features, len(stream.scaling.mean)
-    _check_scaling(stream.scaling, n_features)
-    width = n_kept_features
-    if features is not None:
-        width, n_landmarks = features.whiten.shape[1], len(features.landmarks)
-        _require_shapes(features, landmarks=(n_landmarks, n_kept_features), whiten=(n_landmarks, width))
-    is_linear = stream.recipe.kernel.name == "linear"
-    require((features is None) == is_linear, "the stream's features are not those of its kernel")
-    _require_shapes(state, **dict.fromkeys(("mean", "square", "widest"), (width,)))
-    _require_shapes(state, **dict.fromkeys(("current", "fisher", "average"), (width + 1,)))  # and the bias
-    _require_shapes(state, history=(2, 2, BINS))
-
-
-def _are_codes(codes: IntArray, n_codes: int) -> bool:
-    return not codes.size or bool(codes.min() >= 0 and codes.max() < n_codes)
-
-
-def _check_strengths(model: Any) -> None:
-    model.check_parameters()
-    counts, n_items = model.counts_, len(model.known_)
-    _require_shapes(model, ratings_=(n_items,))
-    require(counts.n_items == n_items, f"n_items has shape {(counts.n_items,)}, not {(n_items,)}")
-    _require_shapes(counts, second=counts.first.shape, cells=(len(counts.first), 3))
-    exist = _are_codes(counts.first, n_items) and _are_codes(counts.second, n_items)
-    require(exist, "votes are about items that do not exist")
-    weigh = np.isfinite(counts.cells).all() and (counts.cells >= 0.0).all() and counts.cells.any()
-    require(weigh, "weights of votes are not finite and >= 0, or all 0")
-    _require_shapes(model, x_=(model.likelihood(counts, model.alpha).size,))
-
-
-def _check_sequential(model: Any) -> None:
-    model.check_parameters()
-    state, n_items = model.state_, len(model.known_)
-    column_types, expected_types = (
-        [(name, column.dtype, column.shape) for name, column in columns.items()]
-        for columns in (state.of_items, model.newcomers(n_items).of_items)
-    )
-    require(column_types == expected_types, "the state is not one of these parameters")
-    _require_shapes(model, ratings_=(n_items,))
-    _require_shapes(state, levels=(LEVELS, 3))
-    for played in model.history_:
-        _check_played(played, n_items)
-    require(model.history_, "there are no votes")
-
-
-def _check_played(played: Played, n_items: int) -> None:
-    rows = played.left.shape
-    _require_shapes(played, right=rows, outcome=rows)
-    for name in ("weights", "periods"):  # either may be left out
-        _require_shapes(played, **{name: rows if len(getattr(played, name)) else (0,)})
-    ranges = ((played.left, n_items), (played.right, n_items), (played.outcome + 1, 3))
-    exist = all(_are_codes(codes, n_codes) for codes, n_codes in ranges)
-    require(exist, "votes are about items or outcomes that do not exist")
 
 
 WIDTHS: Mapping[str, Callable[[Any], int]] = {  # features that trees were grown on
@@ -157,10 +64,10 @@ WIDTHS: Mapping[str, Callable[[Any], int]] = {  # features that trees were grown
 def _check_linear(model: Any) -> None:
     _check_parameters(model, None)
     per_feature = (model.n_features_in_,)
-    _require_shapes(model, coef_=per_feature, scale_=per_feature)
-    _require_shapes(model.solution_, w=per_feature)
+    require_shapes(model, coef_=per_feature, scale_=per_feature)
+    require_shapes(model.solution_, w=per_feature)
     if "scores_" in vars(model):
-        _require_shapes(model, scores_=(len(model.alphas_), model.scores_.shape[1]))
+        require_shapes(model, scores_=(len(model.alphas_), model.scores_.shape[1]))
     _check_certificate(model)
 
 
@@ -171,10 +78,10 @@ def _check_pairs(model: Any) -> None:
     groups: Any = check_groups(model.groups_, name)
     widths: list[int] = [TABLES[model.symmetric_][group].width(n_features) for group in groups]
     wide, n_names = sum(widths), len(model.pair_features_)
-    _require_shapes(model, coef_=(wide,), scale_=(wide,))
+    require_shapes(model, coef_=(wide,), scale_=(wide,))
     require(n_names == wide, f"pair_features_ has shape {(n_names,)}, not {(wide,)}")
     scorer = PairScorer(np.zeros((1, n_features)), np.array([0, 1]), groups, symmetric=model.symmetric_)
-    _require_shapes(model, diagonal_coef_=(scorer.item_width if model.symmetric_ else 0,))
+    require_shapes(model, diagonal_coef_=(scorer.item_width if model.symmetric_ else 0,))
     _check_certificate_text(model)
 
 
@@ -242,36 +149,6 @@ class StoredModel:
     parameters: Mapping[str, Kind] = field(default_factory=dict)  # those that are neither numbers nor text
 
 
-COMPARER = {
-    "n_features_in_": WHOLE,
-    "classes_": CODES,
-    "scaling_": part(Scaling),
-    "machine_": part(Machine),
-    "curve_": optional(part(OutcomeCurve)),
-    "stream_": part(Stream),
-}
-LIMIT = Kind("a number, or infinity", lambda value: REAL.fits(value) and not math.isnan(value))
-STRENGTHS = {
-    "known_": part(Items),
-    "counts_": part(Counts),
-    "ratings_": VECTOR,
-    "x_": VECTOR,
-    "advantage_": FINITE,
-    "log_tie_": LIMIT,
-    "value_": REAL,
-    "n_iter_": WHOLE,
-}
-SEQUENTIAL = {
-    "known_": part(Items),
-    "state_": part(State),
-    "history_": many(part(Played)),
-    "ratings_": VECTOR,
-    "clock_": TEXT,
-    "latest_": REAL,  # NaN: without times
-    "tie_": LIMIT,
-}
-
-
 def foreign(*names: str) -> Kind:
     """Return the kind of models of these libraries."""
     return Kind(f"a model of {' or '.join(names)}", lambda value: foreign_kind(value) in names)
@@ -311,18 +188,10 @@ NETWORK = {
 }
 
 OBJECTIVE = {"metric": either(TEXT, METRIC), "surrogate": either(TEXT, LOSS)}
-FOLDS = either(WHOLE, SPLITTER, PLAIN)
+FOLDS = either(WHOLE, PLAIN, SPLITTER)
 
 LEARNED = "learned_"  # the parameters at the last fit: those that a file holds
-MODELS: Mapping[str, StoredModel] = {
-    "Comparer": StoredModel(Comparer, COMPARER, _check_comparer, frozenset({"stream_"})),
-    **{
-        cls.__name__: StoredModel(cls, STRENGTHS, _check_strengths, remembers=True)
-        for cls in (BradleyTerry, Davidson, RaoKupper)
-    },
-    **{
-        cls.__name__: StoredModel(cls, SEQUENTIAL, _check_sequential, remembers=True) for cls in (Elo, Glicko)
-    },
+RANKERS: Mapping[str, StoredModel] = {
     "LinearRanker": StoredModel(LinearRanker, LINEAR, _check_linear, parameters=OBJECTIVE),
     "LinearRankerCV": StoredModel(
         LinearRankerCV,
@@ -350,3 +219,12 @@ MODELS: Mapping[str, StoredModel] = {
         parameters={**OBJECTIVE, "hidden": PLAIN, "transforms": PLAIN},
     ),
 }
+
+
+def _comparison_models() -> Mapping[str, StoredModel]:
+    from concordant.store.comparison_models import COMPARISON_MODELS
+
+    return COMPARISON_MODELS
+
+
+MODELS: Mapping[str, StoredModel] = LazyTable(RANKERS, _comparison_models)

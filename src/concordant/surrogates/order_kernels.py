@@ -307,7 +307,8 @@ def _add_orders(
         if by_label:
             _fill_arrangement(walk, codes, by_score, order)
         else:
-            order[:] = walk
+            for i in range(n):
+                order[i] = walk[i]
         more = _next_order(walk)
         if not _is_inverted(order, codes):
             continue

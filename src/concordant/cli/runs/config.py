@@ -92,7 +92,7 @@ def _check_count(name: str, value: Any, least: int) -> int | None:
 
 
 Sections = dict[str, dict[str, Any]]
-COLUMNS = ("label", "qid", "docid", "features")
+COLUMNS = ("label", "qid", "docid", "features", "exclude")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "data": ("train", "validation", "test", *COLUMNS),
     "model": ("kind", "metric", "convention", "seed"),  # and the parameters of the kind
@@ -266,11 +266,9 @@ def resolve_config(sections: Sections, *, tuned: bool = False) -> Config:
 
 
 def _read_columns(data: Mapping[str, Any]) -> ColumnNames:
-    named = {key: _check_text(data[key], key) for key in COLUMNS[:3] if key in data}
-    features = data.get("features")
-    return ColumnNames(
-        **named, features=None if features is None else tuple(_check_texts(features, "features"))
-    )
+    columns: dict[str, Any] = {key: _check_text(data[key], key) for key in COLUMNS[:3] if key in data}
+    lists = {key: tuple(_check_texts(data[key], key)) for key in COLUMNS[3:] if data.get(key) is not None}
+    return ColumnNames(**columns | lists)
 
 
 def _measured_metrics(requested: Any, metric: Metric, style: str | None) -> tuple[str, ...]:

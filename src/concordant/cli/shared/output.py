@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from warnings import WarningMessage
 
 import typer
@@ -28,7 +28,11 @@ from rich.text import Text
 
 from concordant.exceptions import ConcordantError, ParameterError
 
+if TYPE_CHECKING:
+    from rich.live import Live
+
 COMPILING = "(slow the first time: it is compiled)"
+SILENT = {"--quiet", "-q", "--json", "--help", "-h"}  # with these a command starts without a spinner
 PIPED_WIDTH = 100_000  # a file or a pipe has no right margin: nothing is wrapped or cut
 
 
@@ -60,7 +64,15 @@ Quiet = Annotated[bool, switch("--quiet -q", "Show the tables only: no progress,
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console of standard output (or error): as wide as the terminal, or unlimited in a pipe."""
+    """Return the console of standard output (or error): as wide as the terminal, or unlimited in a pipe.
+
+    It is called before anything is shown, and ends the spinner of `starting`.
+    """
+    _stop_starting()
+    return _new_console(stderr=stderr)
+
+
+def _new_console(*, stderr: bool) -> Console:
     # Ids and file names are printed as they are: "[b]" and ":x:" in them are neither markup nor emoji.
     screen = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not screen.is_terminal:
@@ -242,6 +254,36 @@ def working(message: str, *, quiet: bool = False) -> AbstractContextManager[obje
     """Show a spinner on standard error while the block runs, if that is a terminal."""
     screen = console(stderr=True)
     return nullcontext() if quiet or not screen.is_terminal else screen.status(message)
+
+
+STARTING: list[Live] = []  # the spinner that is shown until a command shows something itself
+
+
+@contextmanager
+def starting(args: Sequence[str]) -> Iterator[None]:
+    """Show a spinner on a terminal from the start of a command until it shows something itself.
+
+    Imports and the first kernels take seconds; `args` are those of the command.
+    """
+    screen = _new_console(stderr=True)
+    if screen.is_terminal and not STARTING and not SILENT.intersection(args):
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        spinner = Spinner("dots", f"Starting {COMPILING}")
+        # What is printed meanwhile goes where it would go.
+        live = Live(spinner, console=screen, transient=True, redirect_stdout=False, redirect_stderr=False)
+        STARTING.append(live)
+        live.start(refresh=True)
+    try:
+        yield
+    finally:
+        _stop_starting()
+
+
+def _stop_starting() -> None:
+    while STARTING:
+        STARTING.pop().stop()
 
 
 @contextmanager

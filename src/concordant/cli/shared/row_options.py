@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from concordant.cli.shared.output import argument, option, written_as
-from concordant.exceptions import ConcordantError, EmptyDataError, LabelError, ModelFileError, NotNumericError
+from concordant.exceptions import (
+    ConcordantError,
+    EmptyDataError,
+    LabelError,
+    ModelFileError,
+    NotNumericError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     from concordant.cli.runs.config import Config
     from concordant.cli.shared.file_rows import FileRows
+    from concordant.data.io.roles import Roles
 
 
 CONFIG, MODEL = "config.toml", "model.concordant"  # of a run directory
@@ -40,7 +48,12 @@ DocidColumn = Annotated[
 ]
 FeatureColumns = Annotated[
     str | None,
-    option("--features", "A,B,...", "Features. Default: all other columns; they must be numbers.", COLUMNS),
+    option(
+        "--features",
+        "A,B,...",
+        "Features, or ranges of columns such as f1-f50. Default: all other columns; they must be numbers.",
+        COLUMNS,
+    ),
 ]
 
 
@@ -65,6 +78,16 @@ class RowColumns(JudgedColumns):
 
 
 @dataclass(frozen=True)
+class TrainingColumns(RowColumns):
+    """Options that name the columns of rows to train on."""
+
+    exclude: Annotated[
+        str | None,
+        option("--exclude", "A,B,...", "Columns or ranges that are not features.", COLUMNS),
+    ] = None
+
+
+@dataclass(frozen=True)
 class ColumnNames:
     """Names of the columns of a table; None: the default. LETOR text has no names."""
 
@@ -72,6 +95,7 @@ class ColumnNames:
     qid: str | None = None
     docid: str | None = None
     features: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
 
     @classmethod
     def from_options(
@@ -80,13 +104,36 @@ class ColumnNames:
         qid: str | None = None,
         docid: str | None = None,
         features: str | None = None,
+        exclude: str | None = None,
     ) -> ColumnNames:
         """Build the names from the options.
 
         >>> ColumnNames.from_options(qid="query", features="bm25, age").features
         ('bm25', 'age')
         """
-        return cls(label, qid, docid, split_names(features))
+        return cls(label, qid, docid, split_names(features), split_names(exclude))
+
+    def roles(self, names: Sequence[str], hidden: Sequence[str] = ()) -> Roles:
+        """Assign roles to the columns of a table, without the excluded ones.
+
+        >>> ColumnNames(exclude=("b-c",)).roles(["qid", "grade", "a", "b", "c"]).features
+        ('a',)
+        """
+        from concordant.data.io.roles import Roles, expand_ranges
+
+        excluded = expand_ranges(self.exclude or (), names)
+        if unknown := [name for name in excluded if name not in names]:
+            raise UnknownNameError("column", unknown[0], names)
+        considered = names if self.features is not None else [name for name in names if name not in excluded]
+        roles = Roles.from_columns(
+            considered,
+            qid=self.qid or "qid",
+            grade=self.label,
+            features=self.features,
+            docid=self.docid,
+            hidden=hidden,
+        )
+        return replace(roles, features=tuple(name for name in roles.features if name not in excluded))
 
 
 def split_names(text: str | None) -> tuple[str, ...] | None:
@@ -131,7 +178,7 @@ def refuse_names(path: Path, columns: ColumnNames) -> None:
 def _table_rows(path: Path, columns: ColumnNames, *, labelled: bool) -> FileRows:
     """Read the rows of a table, with the names of its features; errors name the file."""
     from concordant.cli.shared.file_rows import FileRows
-    from concordant.data.io.roles import GRADE_NAMES, Roles, find_index_columns
+    from concordant.data.io.roles import GRADE_NAMES, find_index_columns
     from concordant.data.io.tables import _read_arrow, from_frame, open_columns
 
     with naming_table(path):
@@ -142,14 +189,7 @@ def _table_rows(path: Path, columns: ColumnNames, *, labelled: bool) -> FileRows
         if label is None and not labelled:
             label = "grade"
             table = table.append_column(label, [[0.0] * len(table)])
-        roles = Roles.from_columns(
-            names,
-            qid=columns.qid or "qid",
-            grade=columns.label,
-            features=columns.features,
-            docid=columns.docid,
-            hidden=find_index_columns(table.schema),
-        )
+        roles = columns.roles(names, find_index_columns(table.schema))
         if not roles.features and columns.features is None:
             raise LabelError("no column is left for features", f"it has {', '.join(names)}.")
         rows = from_frame(table, qid=roles.qid, grade=roles.grade, docid=roles.docid, features=roles.features)
@@ -182,6 +222,10 @@ def refuse_unnamed(names: Sequence[str], columns: ColumnNames, label: str | None
     from concordant.data.io.roles import GRADE_NAMES
 
     listed = f"it has {', '.join(names)}."
+    if list(names) == [str(number) for number in range(1, len(names) + 1)]:
+        listed = f"it has no header, so its columns are 1 to {len(names)}."
+    elif any(name.replace(".", "", 1).isdigit() for name in names):
+        listed += " If this line is a row, write a line of names above it."
     if label is None:
         looked = f"no column of grades (looked for {', '.join(GRADE_NAMES)})"
         raise LabelError(looked, f"name it by --label COL; {listed}")
@@ -213,7 +257,9 @@ def resolve_columns(source: Path, path: Path, columns: ColumnNames) -> ColumnNam
     if written_as(path) not in TABLES or not (source / CONFIG).is_file():
         return columns
     run_columns = {
-        name: value for name, value in vars(run_config(source).columns).items() if name != "features"
+        name: value
+        for name, value in vars(run_config(source).columns).items()
+        if name not in ("features", "exclude")
     }
     return replace(
         columns, **{name: run_columns[name] for name in run_columns if getattr(columns, name) is None}

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from concordant.cli.shared.compute_target import ComputeTarget, LocalWorkers, Memory, Scheduler
 from concordant.cli.shared.output import Display, console, examples, in_flags
-from concordant.cli.shared.row_options import RowColumns
+from concordant.cli.shared.row_options import TrainingColumns
 from concordant.cli.train.train_options import (
     FolderOptions,
     HeldOutFiles,
@@ -48,7 +48,7 @@ def train(
     *,
     ranker: RankerOptions,
     held_out: HeldOutFiles,
-    columns: RowColumns,
+    columns: TrainingColumns,
     scheduler: Scheduler = None,
     local_cluster: LocalWorkers = None,
     memory: Memory = None,

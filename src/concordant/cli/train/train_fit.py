@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,9 +63,33 @@ def read_files(config: Config, *, quiet: bool) -> tuple[dict[str, FileRows], dic
             refuse_pipe(path)
             if path.is_dir():
                 raise ParameterError("DATA", str(path), "a file", hint=FOLDER_HINT)
-            rows[part] = read_rows(path, config.columns)
+            rows[part] = read_rows(path, _columns_like(rows.get("train"), config.columns, path))
             prints[part] = fingerprint(path)
+        if part == "train" and not quiet:
+            _note_features(path, rows[part].features)
     return _compatible_rows(rows), prints
+
+
+def _columns_like(train: FileRows | None, columns: ColumnNames, path: Path) -> ColumnNames:
+    """Return the columns to read: where some are excluded, other tables are read as the training set is."""
+    if train is None or train.features is None or columns.exclude is None or written_as(path) not in TABLES:
+        return columns
+    return replace(columns, features=train.features, exclude=None)
+
+
+SHOWN = 8  # names of features in a note
+WEIGHTS = ("weight", "weights", "sample_weight", "query_weight")
+
+
+def _note_features(path: Path, names: Sequence[str] | None) -> None:
+    """Print which columns of a table are the features; LETOR text has no names."""
+    if names is None:
+        return
+    listed = [*names[: SHOWN - 2], "...", names[-1]] if len(names) > SHOWN else names
+    note(f"{path.name}: {plural(len(names), 'feature', 'features')}: {', '.join(listed)}")
+    for name in names:
+        if name in WEIGHTS:
+            note(f"column {name!r} is read as a feature, not as weights; --exclude {name} leaves it out")
 
 
 def refuse_pipe(path: Path) -> None:
@@ -167,6 +192,8 @@ def _scan_files(
             refuse_pipe(path)
             rows[part] = FileParts(_scan_file(path, config.columns, memory, rows), path, client)
             prints[part] = fingerprint(path)
+        if part == "train" and not quiet:
+            _note_features(path, rows[part].scan.feature_names)
     rows = _compatible_parts(rows)
     for part, file_parts in rows.items():
         if part != "train":
@@ -224,23 +251,27 @@ def _scan_file(path: Path, columns: ColumnNames, memory: int, others: Mapping[st
         refuse_names(path, columns)
         scan: Scan = cc.scan_letor(path, memory=memory)
         return scan
-    if others and columns.features is None:
-        columns = replace(columns, features=others["train"].scan.feature_names)
+    if others and (columns.features is None or columns.exclude is not None):
+        columns = replace(columns, features=others["train"].scan.feature_names, exclude=None)
     return _parquet_scan(path, columns, memory)
 
 
 def _parquet_scan(path: Path, columns: ColumnNames, memory: int) -> Scan:
     """Scan a Parquet file, or a folder of them; errors name the options that correct them."""
     import concordant as cc
-    from concordant.data.io.roles import GRADE_NAMES
+    from concordant.data.io.roles import GRADE_NAMES, find_index_columns
     from concordant.scale.scan.parquet import parquet_files, read_schema
 
     with naming_table(path):
         for file in parquet_files(path)[:1]:
-            names = read_schema(file).names
+            schema = read_schema(file)
+            names = schema.names
             refuse_unnamed(
                 names, columns, columns.label or next((name for name in GRADE_NAMES if name in names), None)
             )
+            if columns.features is not None or columns.exclude is not None:
+                features = columns.roles(names, find_index_columns(schema)).features
+                columns = replace(columns, features=features)
             if lacking := [name for name in columns.features or () if name not in names]:
                 hint = (
                     f"its columns are {', '.join(names)}; rename them, or name others by --features A,B,..."
@@ -403,6 +434,8 @@ def complete(begun: StartedRun, config: Config, **more: Any) -> TrainedRun:
         contents = config.text() + "place" * ("place" in begun.facts)
         model.set_params(checkpoint=folder.checkpoint / hashlib.sha256(contents.encode()).hexdigest()[:12])
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=begun.quiet)
+    if not model.n_informative_:
+        raise _nothing_learned_error(config, rows["train"])
     results = [
         result
         for part in rows
@@ -469,6 +502,28 @@ def write_model(model: Any, path: Path) -> str:
 
     cc.save(model, path)
     return digest_of(path)
+
+
+def _nothing_learned_error(config: Config, train: RankingSet) -> LabelError:
+    """Build the error for a training set in which no query tells the ranker anything, with the reason."""
+    import concordant as cc
+
+    problem = f"nothing can be learned from {train.path}: "
+    is_text = isinstance(train, FileRows) and train.features is None
+    hint = f"check the labels and the query ids{'' if is_text else ': --label COL and --qid COL name them'}."
+    if not isinstance(train, FileRows):
+        return LabelError(f"{problem}no query has labels that differ", hint)
+    low, high = float(train.y.min()), float(train.y.max())
+    if low == high:
+        return LabelError(f"{problem}every label is {low:g}", hint)
+    queries = cc.Queries.from_ids(train.qid)
+    y = np.asarray(train.y)[queries.order]
+    if all((y[start:stop] == y[start]).all() for start, stop in pairwise(queries.offsets.tolist())):
+        return LabelError(f"{problem}labels differ between queries, but within none", hint)
+    problem += f"no query has labels that differ for {config.metric}; labels lie between {low:g} and {high:g}"
+    relevant_from = cc.metric(config.metric).convention.relevant_from
+    hint = f"metrics of relevant items count labels from {relevant_from:g}: use whole grades, or ndcg."
+    return LabelError(problem, hint)
 
 
 def _left_out_notes(model: Any, train: RankingSet) -> list[str]:

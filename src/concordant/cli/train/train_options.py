@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from concordant.cli.shared.output import argument, option, switch
-from concordant.cli.shared.row_options import RowColumns
+from concordant.cli.shared.row_options import TrainingColumns
 from concordant.exceptions import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def build_config(
     data: Path | None,
     ranker: RankerOptions,
     held_out: HeldOutFiles,
-    columns: RowColumns,
+    columns: TrainingColumns,
     tune: Mapping[str, Any] | None = None,
 ) -> Config:
     """Build the configuration from a file and the options; `tune`: those of a search."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from concordant.cli.shared.output import Display, examples, option, switch
-from concordant.cli.shared.row_options import RowColumns
+from concordant.cli.shared.row_options import TrainingColumns
 from concordant.cli.train.train import show_run
 from concordant.cli.train.train_options import (
     FolderOptions,
@@ -66,7 +66,7 @@ def tune(
     ranker: RankerOptions,
     search: SearchOptions,
     held_out: HeldOutFiles,
-    columns: RowColumns,
+    columns: TrainingColumns,
     keep: FolderOptions,
     display: Display,
 ) -> None:

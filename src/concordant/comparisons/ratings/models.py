@@ -6,8 +6,8 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.light_sklearn import check_is_fitted
 from concordant._base.validate import check_number
 from concordant.comparisons.ratings.likelihood import DAVIDSON, FARTHEST, RAO_KUPPER, TieForm
 from concordant.comparisons.ratings.sequential import NO_NUMBERS, Played, SequentialModel, State

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.light_sklearn import BaseEstimator, check_is_fitted
 from concordant._base.validate import (
     check_lengths,
     check_seed,

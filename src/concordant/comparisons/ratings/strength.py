@@ -7,9 +7,8 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.light_sklearn import ConvergenceWarning, check_is_fitted
 from concordant._base.segments import one_blas_thread
 from concordant._base.validate import (
     INT32_MAX,

@@ -44,10 +44,13 @@ class Roles:
     ) -> Roles:
         """Assign roles to a table's columns; those passed as None are chosen by name, as in `from_frame`.
 
-        Columns that are `hidden` are features only if they are named.
+        Columns that are `hidden` are features only if they are named. A feature "a-b" that is no column
+        stands for the columns from a to b, except those with another role.
 
         >>> Roles.from_columns(["qid", "y", "bm25", "age"]).features
         ('bm25', 'age')
+        >>> Roles.from_columns(["f1", "qid", "f2", "y", "f3"], features=["f1-f2", "f3"]).features
+        ('f1', 'f2', 'f3')
         """
         check_qid_column(qid)
         graded = [name for name in GRADE_NAMES if name in names]
@@ -56,8 +59,10 @@ class Roles:
             raise LabelError(problem, "choose one by grade= (--label); the other is then a feature.")
         grade = grade or next(iter(graded), GRADE_NAMES[0])
         docid = docid or ("docid" if "docid" in names else None)
+        taken = (qid, grade, docid, sample_weight, query_weight, *hidden)
+        if features is not None:
+            features = expand_ranges(features, names, taken)
         if features is None:
-            taken = (qid, grade, docid, sample_weight, query_weight, *hidden)
             features = [name for name in names if name not in taken]
             if unnamed := [name for name in features if UNNAMED.fullmatch(str(name))]:
                 problem = f"a column is called {unnamed[0]!r}, as pandas calls row labels"
@@ -85,6 +90,32 @@ class Roles:
         """Names of the columns that are read, each once."""
         others = (self.qid, self.grade, self.docid, self.sample_weight, self.query_weight)
         return tuple(dict.fromkeys(name for name in (*others, *self.features) if name is not None))
+
+
+def expand_ranges(requested: Iterable[str], names: Sequence[str], taken: Collection[Any] = ()) -> list[str]:
+    """Replace each range "a-b" by the columns from a to b in the table, without those in `taken`.
+
+    >>> expand_ranges(["f1-f3", "e-mail"], ["f1", "f2", "f3", "e-mail"], taken=["f2"])
+    ['f1', 'f3', 'e-mail']
+    """
+    expanded: list[str] = []
+    for text in requested:
+        is_name = text in names or not isinstance(text, str)
+        cuts = [] if is_name else [at for at, sign in enumerate(text) if sign == "-"]
+        pairs = [(text[:at].strip(), text[at + 1 :].strip()) for at in cuts]
+        ends = [(first, last) for first, last in pairs if first in names and last in names]
+        if not ends:
+            expanded.append(text)
+            continue
+        start, stop = (names.index(end) for end in ends[0])
+        if len(ends) > 1 or start > stop:
+            reason = (
+                f"{ends[0][1]!r} stands before {ends[0][0]!r}" if start > stop else "it has several readings"
+            )
+            hint = "write FIRST-LAST, in the order of the table."
+            raise LabelError(f"{text!r} is not a range of columns: {reason}", hint)
+        expanded += [name for name in names[start : stop + 1] if name not in taken]
+    return expanded
 
 
 def check_qid_column(qid: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import warnings
@@ -42,6 +43,7 @@ from concordant.exceptions import (
 from concordant.types import ArrayLike, FloatArray
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+NUMBER = re.compile(r" *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)? *", re.ASCII)
 HEXADECIMAL = re.compile(rb"0[xX]")
 QUOTE = re.compile(rb'"')
 QUOTED_LINE = re.compile(r"Row #(\d+)")  # pyarrow's name for the line
@@ -56,6 +58,9 @@ def read_table(
     docid: str | None = None,
 ) -> RankingData:
     r"""Read ranking data from Parquet, Feather, CSV or TSV; text may be compressed (.gz, .xz, .bz2, .zst).
+
+    The first line of CSV and TSV is the header, unless every cell of it is a number: then the columns are
+    named "1", "2", ...
 
     The parameters are those of `from_frame`.
 
@@ -94,7 +99,8 @@ def from_frame(
         Column of grades; by default grade, y, label, relevance or rel. If there are several, name one, or
         `features`: otherwise the others would become features.
     features
-        Columns of X; by default all others, which must be numeric, except a pandas index.
+        Columns of X, or ranges of them, "f1-f50"; by default all others, which must be numeric, except a
+        pandas index.
     docid
         Column of document ids; by default `docid` if there is one.
 
@@ -250,18 +256,21 @@ def validate_table(table: Any) -> Any:
 def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
     """Read a text table; id columns stay text, since 007 and 7, or 1.10 and 1.1, are different ids."""
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
-    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    options = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     buffer = read_buffer(path)
     if not buffer[:-1].size:
         raise EmptyDataError(str(path))
     _refuse_open_quote(path, buffer, delimiter)
+    end = re.search(rb"\n", buffer.data)
+    names = number_columns(path, buffer[: end.start()].tobytes() if end else b"", delimiter)
 
     def read(types: Mapping[str, Any]) -> Any:
         # single-threaded: only then does pyarrow name the line that it cannot read
-        convert = csv.ConvertOptions(column_types={**types, **dict.fromkeys(ids, pa.string())})
-        return csv.read_csv(pa.py_buffer(buffer), csv.ReadOptions(use_threads=False), options, convert)
+        convert = arrow_csv.ConvertOptions(column_types={**types, **dict.fromkeys(ids, pa.string())})
+        reading = arrow_csv.ReadOptions(use_threads=False, column_names=names)
+        return arrow_csv.read_csv(pa.py_buffer(buffer), reading, options, convert)
 
     with naming_line(path):
         table = read({})
@@ -269,6 +278,30 @@ def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
             whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
             read(dict.fromkeys(whole, pa.float64()))
         return table
+
+
+def number_columns(path: PathLike, first_line: bytes, delimiter: str) -> list[str] | None:
+    """Return the names "1", "2", ... if a text table has no header: every cell of its first line is a number.
+
+    Raises
+    ------
+    ConcordantError
+        If the line counts from 0 or 1, as a header of column numbers does.
+
+    Examples
+    --------
+    >>> number_columns("a.csv", b"2,7,0.5", ","), number_columns("a.csv", b"grade,7,0.5", ",")
+    (['1', '2', '3'], None)
+    """
+    cells = next(csv.reader([first_line.decode("utf-8", "replace").rstrip("\r")], delimiter=delimiter), [])
+    if not cells or not all(map(NUMBER.fullmatch, cells)):
+        return None
+    if len(cells) > 1 and cells in ([*map(str, range(start, start + len(cells)))] for start in (0, 1)):
+        raise ConcordantError(
+            f"{path}: the first line counts from {cells[0]} to {cells[-1]}: it may be a header or a row.\n"
+            "Hint: write a first line of names that are not numbers, such as grade,qid,f1,f2."
+        )
+    return [str(number) for number in range(1, len(cells) + 1)]
 
 
 def _refuse_open_quote(path: PathLike, buffer: Bytes, delimiter: str) -> None:

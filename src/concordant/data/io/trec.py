@@ -59,6 +59,7 @@ def decode_spans(path: PathLike, buffer: Bytes, spans: IntArray, *, lines: int =
 
 QRELS_FORM = "`qid iteration docid grade`"
 RUN_FORM = "`qid Q0 docid rank score tag`"
+DICTIONARY_ROWS = 200_000  # from here on pyarrow is faster, but creating an array imports pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,12 +203,18 @@ def _field_error(
 
 def _encode_texts(*columns: np.ndarray) -> list[IntArray]:
     """Encode texts as integers, in order of first appearance over all columns (hashed, not sorted)."""
+    if sum(map(len, columns)) < DICTIONARY_ROWS:
+        code_of: dict[str, int] = {}
+        rows = (np.asarray(column).tolist() for column in columns)
+        return [
+            np.array([code_of.setdefault(text, len(code_of)) for text in texts], np.int64) for texts in rows
+        ]
     import pyarrow as pa
 
     chunks = [pa.array(np.asarray(column).astype(np.str_, copy=False), pa.string()) for column in columns]
     encoded = pa.chunked_array(chunks).dictionary_encode().combine_chunks()
-    codes = encoded.indices.to_numpy().astype(np.int64)
-    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+    all_codes = encoded.indices.to_numpy().astype(np.int64)
+    return np.split(all_codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
 def _pair_keys(queries: IntArray, documents: IntArray, n_documents: int) -> IntArray:

@@ -9,8 +9,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from sklearn.utils.validation import check_array
 
+from concordant._base.light_sklearn import check_array
 from concordant._base.validate import is_whole
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.types import FloatArray

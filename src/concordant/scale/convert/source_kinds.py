@@ -21,7 +21,14 @@ from concordant._base.files import (
 )
 from concordant._base.validate import check_grades, check_ids, check_lengths
 from concordant.data.io.roles import Roles
-from concordant.data.io.tables import FORMATS, frame_roles, naming_damage, naming_line, open_columns
+from concordant.data.io.tables import (
+    FORMATS,
+    frame_roles,
+    naming_damage,
+    naming_line,
+    number_columns,
+    open_columns,
+)
 from concordant.data.labels import RankingData
 from concordant.exceptions import EmptyDataError, LabelError, ParameterError
 from concordant.scale.convert.layout import RowChunk, RowLayout
@@ -152,13 +159,14 @@ def _opened_csv(file: str, delimiter: str, **convert: Any) -> Iterator[Any]:
     from pyarrow import csv
 
     with naming_archive(file), open_binary(file) as stream:
-        if not stream.read(1):
+        first_line = stream.readline()
+        if not first_line:
             raise EmptyDataError(file)
+        names = number_columns(file, first_line.rstrip(b"\n"), delimiter)
     with naming_archive(file), open_binary(file) as stream, naming_damage(file, ".csv"), naming_line(file):
         parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        options = csv.ReadOptions(
-            use_threads=False, block_size=BLOCK
-        )  # errors name lines only with a single thread
+        # errors name lines only with a single thread
+        options = csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names)
         yield csv.open_csv(pa.PythonFile(stream, "r"), options, parse, csv.ConvertOptions(**convert))
 
 

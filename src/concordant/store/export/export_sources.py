@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from concordant._base.files import PathLike
+from concordant._base.light_sklearn import NotFittedError, check_is_fitted
 from concordant.comparisons import Comparer
 from concordant.comparisons.ratings.rating_model import RatingModel
 from concordant.exceptions import ExportError, ParameterError, ShapeError

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from concordant._base.light_sklearn import check_is_fitted
 from concordant._base.segments import run_chunks
 from concordant._base.validate import check_choice, check_number, check_share, freeze, refuse_misaligned
 from concordant.data.check import check

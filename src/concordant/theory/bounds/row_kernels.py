@@ -38,7 +38,8 @@ def dense_shape(X: FloatArray, codes: IntArray, chunk: Chunk, shapes: FloatArray
         levels = 1 + codes[start:stop].max()
         if levels > len(counts):
             sums, counts = np.empty((levels, width)), np.empty(levels)
-        origin[:] = X[start]  # measured from a row, large constant features do not cancel
+        for j in range(width):  # measured from a row, large constant features do not cancel
+            origin[j] = X[start, j]
         _add_levels(X[start:stop], codes[start:stop], origin, sums, counts)
         for j in range(width):
             mean = sums[:levels, j].sum() / (stop - start)
@@ -177,7 +178,8 @@ def dense_rows(X: FloatArray, centred: bool, chunk: Chunk, squares: FloatArray) 
     for q in range(first, last):
         start, stop = offsets[q], offsets[q + 1]
         if centred and start < stop:
-            origin[:], mean[:] = X[start], 0.0  # measured from a row, large constant features do not cancel
+            for j in range(len(mean)):  # measured from a row, large constant features do not cancel
+                origin[j], mean[j] = X[start, j], 0.0
             for i in range(start, stop):
                 for j in range(len(mean)):
                     mean[j] += X[i, j] - origin[j]
