@@ -35,9 +35,11 @@ __all__ = [
     "OutOfMemoryError",
     "OutcomeWarning",
     "ParameterError",
+    "QueryWarning",
     "RowError",
     "ShapeError",
     "SimilarNamesWarning",
+    "UnexpectedArgumentError",
     "UnknownNameError",
 ]
 
@@ -200,16 +202,23 @@ class ParameterError(ConcordantError):
         super().__init__(f"{name}={show_value(value)} is not allowed; {name} must be {allowed}.")
 
 
-class UnknownNameError(ConcordantError):
-    """A name is not in a table; the message lists the table."""
+class UnexpectedArgumentError(ConcordantError, TypeError):
+    """A call has a keyword argument, or `set_params` a parameter, that does not exist; also a `TypeError`."""
 
-    def __init__(self, kind: str, name: object, allowed: Iterable[str]) -> None:
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(f"{problem}.\nHint: {hint}")
+
+
+class UnknownNameError(ConcordantError):
+    """A name is not in a table; the message lists the table, after advice if there is any."""
+
+    def __init__(self, kind: str, name: object, allowed: Iterable[str], advice: str = "") -> None:
         names = sorted(map(str, allowed))
         text = name[:LONGEST] if isinstance(name, str) else ""
         close = difflib.get_close_matches(text, names, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        hint = f"the known ones are {', '.join(names)}."
-        super().__init__(f"unknown {kind} {show_value(name)}.{guess}\nHint: {hint}")
+        hint = f"{advice} The known ones are" if advice else "the known ones are"
+        super().__init__(f"unknown {kind} {show_value(name)}.{guess}\nHint: {hint} {', '.join(names)}.")
 
 
 class NotMeasuredError(UnknownNameError, KeyError):
@@ -290,6 +299,14 @@ class OutcomeWarning(UserWarning):
     """Outcomes are 0 and 1, never -1: read as ties and wins of the right, perhaps meant as losses and wins.
 
     Silenced by `warnings.simplefilter("ignore", concordant.exceptions.OutcomeWarning)`.
+    """
+
+
+class QueryWarning(UserWarning):
+    """Rows of many queries are ranked as one list, nothing in them is relevant, or folds cut queries.
+
+    The message has the line that fixes it. Silenced by
+    `warnings.simplefilter("ignore", concordant.exceptions.QueryWarning)`.
     """
 
 

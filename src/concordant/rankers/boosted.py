@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from concordant._base.validate import check_flag, check_seed, refuse_misaligned
+from concordant._base.warn import warn_caller
 from concordant.data.check import column_labels, naming_features, plain_features, refuse_non_finite
 from concordant.data.queries import naming_query
 from concordant.exceptions import LibraryError, ParameterError, UnknownNameError
@@ -48,6 +48,7 @@ from concordant.rankers.boosters.tree_training_set import (
 from concordant.rankers.fitted_certificate import Descent, FittedCertificate
 from concordant.rankers.folds import Evaluate, FitRows, bind_evaluation, read_eval_set
 from concordant.rankers.linear import SEEDED
+from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.parts.boosted_parts import PartitionedTreeTrainingSet, grow_despite_losses, part_sizes
 from concordant.rankers.parts.linear_parts import refuse_joint
 from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source, validate_names
@@ -106,7 +107,7 @@ class TreeModel(Ranker):
         model: Any,
         ends: tuple[float, float],
     ) -> Self:
-        """Store the trees, and warn if they fall short. Called by `fit`, so that the stack level is right."""
+        """Store the trees, and warn if they fall short."""
         self.booster_, self.trees_ = model, trees
         self.n_estimators_, self.best_iteration_ = booster.n_trees(model), monitor.best
         self.history_, self.stopped_by_ = np.array(monitor.history), monitor.stopped_by
@@ -120,11 +121,11 @@ class TreeModel(Ranker):
         warn_of_shortfall("" if self.n_informative_ else "labels that differ", inexact)
         if self.n_informative_ and not self.feature_importances_.any():
             text = "no split was found, and all scores are equal: lower min_samples_leaf, or give more rows"
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn_caller(text)
         if monitor.stopped_by == "interrupt":
             done = f"interrupted after {len(monitor.history)} of {trees.n_estimators} rounds"
             text = f"{done}: {self.n_estimators_} trees are kept"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn_caller(text, ConvergenceWarning)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -143,7 +144,7 @@ class TreeModel(Ranker):
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Return the rank of each row in its query, 1 for the best; equal scores keep their order."""
         refuse_misaligned(X=X, qid=qid)
-        return query_ranks(self.predict(X), qid)
+        return query_ranks(self, self.predict(X), qid)
 
     @property
     def categories_(self) -> dict[int, list[Any]]:
@@ -434,6 +435,7 @@ class BoostedRanker(TreeModel):
             with naming_query(qid):
                 held_out, training_set, evaluate = self.split_rows(plan, rows, eval_set)
             training_set.claim.warn()
+            warn_at_fit(self, X, y, qid)
             checkpoint = self._make_checkpoint(plan, trees, training_set.data, held_out, start)
             monitor, model = self._grow_trees(booster, trees, training_set, evaluate, start, checkpoint)
             if self.early_stopping is not None and monitor.best < booster.n_trees(model):
@@ -516,7 +518,7 @@ class BoostedRanker(TreeModel):
         worker_of_part = deal_parts(part_sizes(source.index), addresses(source.client))
         training_set = PartitionedTreeTrainingSet.from_parts(plan, source, worker_of_part)
         if not again:
-            training_set.claim.warn(stacklevel=7)
+            training_set.claim.warn()
         monitor = BoostingMonitor()
         title = f"{plan.surrogate.name}, {booster.name}, {len(set(worker_of_part))} workers"
         with progress_callbacks(title, trees.n_estimators, self.verbose) as callbacks:

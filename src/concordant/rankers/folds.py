@@ -13,6 +13,7 @@ from concordant.data.labels import Grades, Permutations, Preferences
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.metric import Metric
+from concordant.rankers.missing_qid import warn_of_cuts
 from concordant.rankers.training import query_weights
 from concordant.types import ArrayLike, FloatArray, IntArray
 
@@ -80,6 +81,8 @@ def row_splits(cv: Any, rows: FitRows) -> list[tuple[IntArray, IntArray]]:
         raise ParameterError("cv", cv, f"{expected} ({error})") from error
     if not splits:
         raise ParameterError("cv", cv, "at least one pair of train and test rows")
+    if rows.qid is not None and rows.queries.n_queries > 1:
+        warn_of_cuts((rows.qid[train], rows.qid[test]) for train, test in splits)
     return splits
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from concordant._base.segments import segment_reduce
+from concordant._base.warn import warn_caller
 from concordant.data.check import OF_ITEMS
 from concordant.data.labels import Permutations, Preferences
 from concordant.data.queries import Queries
@@ -178,10 +179,10 @@ class Guarantee:
         labels = "" if default_space == self.space else f", labels={self.space!r}"
         return f"cc.certify({arguments}{labels})"
 
-    def warn(self, stacklevel: int = 3) -> None:
-        """Warn once if a guarantee is missing; the default stack level suits methods of rankers."""
+    def warn(self) -> None:
+        """Warn if a guarantee is missing."""
         if not self.is_guaranteed:
-            warnings.warn(self.caution, GuaranteeWarning, stacklevel=stacklevel)
+            warn_caller(self.caution, GuaranteeWarning)
 
 
 @contextmanager

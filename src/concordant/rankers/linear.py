@@ -17,6 +17,7 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel, unchanged_by_errors
 from concordant.rankers.device_losses import device_form, on_host, torch_device, working_on
 from concordant.rankers.fit_progress import show_pass, show_steps
+from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.parts.linear_parts import LinearPreparation, PartitionedProblem, partitioned_problem
 from concordant.rankers.parts.ranker_source import (
     ON_CLUSTER,
@@ -228,6 +229,7 @@ class LinearRanker(LinearModel):
             else:
                 problem = self._partitioned_problem(recipe, source)
             problem.claim.warn()
+            warn_at_fit(self, X, y, qid)
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
                 solution = self.solve(problem, self.alpha, start, journal)

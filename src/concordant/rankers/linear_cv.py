@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from concordant._base.validate import check_column, refuse_misaligned
+from concordant._base.warn import warn_caller
 from concordant.data.labels import RankingData
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Family, Metric
@@ -20,6 +20,7 @@ from concordant.rankers.device_losses import on_host
 from concordant.rankers.fit_progress import show_count
 from concordant.rankers.folds import FitRows, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
+from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.training import Problem
 from concordant.solvers import Solution
 from concordant.solvers.checkpoint import Checkpoint, Journal, check_folder, digest, parameter_text, step_key
@@ -205,6 +206,7 @@ class LinearRankerCV(LinearModel):
             rows = self._checked_rows(X, y, qid, sample_weight, query_weight)
             whole = ranker.problem(recipe, *rows)  # raises for wrong input, before any work
             whole.claim.warn()
+            warn_at_fit(self, X, y, qid)
             if validation is not None:
                 validation_rows = self._validation_rows(recipe[0], validation)
                 splits, make_splits = [], [partial(FitSplit, whole, validation_rows)]
@@ -286,7 +288,7 @@ class LinearRankerCV(LinearModel):
                 if np.isnan(self.scores_).all():
                     raise
                 text = "interrupted: the penalty is the best of those tried so far"
-                warnings.warn(text, UserWarning, stacklevel=3)
+                warn_caller(text)
         return solutions
 
     def ranker(self, alpha: float) -> LinearRanker:
@@ -317,7 +319,7 @@ def _best_row(scores: FloatArray) -> tuple[int, float]:
     scored = ~np.isnan(scores)
     if not scored.any():
         text = "the metric is undefined on all held-out queries: the largest penalty is kept"
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_caller(text)
         return 0, float("nan")
     sums = np.where(scored, scores, 0.0).sum(axis=1)
     means = np.where(scored.any(axis=1), sums / np.maximum(scored.sum(axis=1), 1), -np.inf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from concordant._base.validate import is_whole
+from concordant._base.warn import warn_caller
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.types import FloatArray
 
@@ -53,7 +53,7 @@ class Encoding:
             if levels and np.isnan(matrix[:, number]).all() and (unknown := _sorted_categories(values)):
                 text = f"no category of feature {number} was seen by fit: {unknown[0]!r}, say, is not one of "
                 text += f"{levels[:3]}, of type {type(levels[0]).__name__}; all of them count as missing"
-                warnings.warn(text, UserWarning, stacklevel=4)
+                warn_caller(text)
         return matrix
 
 
