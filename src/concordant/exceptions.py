@@ -18,6 +18,7 @@ __all__ = [
     "GradeError",
     "GuaranteeWarning",
     "LabelError",
+    "LabelWarning",
     "LengthMismatchError",
     "LibraryError",
     "MalformedLineError",
@@ -302,8 +303,16 @@ class OutcomeWarning(UserWarning):
     """
 
 
+class LabelWarning(UserWarning):
+    """No label, or every label, counts as relevant to the metric, which then tells no rankings apart.
+
+    The message names a metric that does. Silenced by
+    `warnings.simplefilter("ignore", concordant.exceptions.LabelWarning)`.
+    """
+
+
 class QueryWarning(UserWarning):
-    """Rows of many queries are ranked as one list, nothing in them is relevant, or folds cut queries.
+    """Rows of many queries are ranked as one list, or folds cut queries.
 
     The message has the line that fixes it. Silenced by
     `warnings.simplefilter("ignore", concordant.exceptions.QueryWarning)`.

@@ -9,7 +9,7 @@ from types import FrameType
 
 # No user wrote the lines there.
 PASSED_OVER = frozenset({"concordant", "sklearn", "joblib", "lightgbm", "xgboost", "catboost", "distributed"})
-_last_location: tuple[object, ...] = ()  # of `warn_caller_once`
+_last_location: dict[type[Warning], tuple[object, ...]] = {}  # of `warn_caller_once`
 
 
 def find_frame(matches: Callable[[str, str], bool]) -> tuple[FrameType | None, int]:
@@ -37,9 +37,8 @@ def warn_caller_once(text: str, category: type[Warning] = UserWarning) -> None:
 
     scikit-learn resets what Python remembers of warnings in every fold: each would warn again.
     """
-    global _last_location  # noqa: PLW0603
     frame, level = find_frame(_is_outside)
     location = text, id(frame), frame and frame.f_lasti
-    if location != _last_location:
+    if location != _last_location.get(category):
         warnings.warn(text, category, stacklevel=level)
-        _last_location = location
+        _last_location[category] = location

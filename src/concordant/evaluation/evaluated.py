@@ -126,6 +126,8 @@ def evaluate(
     weights = None if query_weight is None else query_weights(query_weight, queries)
     query_args = {"qid": queries, "docid": None if data is None else data.docid}
     values = [metric.per_query(y, scores, **query_args) for metric in unique_metrics]
+    for metric in unique_metrics:
+        metric.warn_of_labels(y)
     return _average(unique_metrics, np.array(values), queries.ids, weights)
 
 

@@ -185,6 +185,7 @@ class Precision(Additive):
     """
 
     name: ClassVar[str] = "p"
+    by_relevance: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

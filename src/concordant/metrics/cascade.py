@@ -45,6 +45,7 @@ class AP(GradedMetric):
     """
 
     name: ClassVar[str] = "ap"
+    by_relevance: ClassVar[bool] = True
     normalised: ClassVar[bool] = True
 
     @property
@@ -152,6 +153,7 @@ class RR(Cascade):
     """
 
     name: ClassVar[str] = "rr"
+    by_relevance: ClassVar[bool] = True
 
     def stopping(self, highest: float) -> tuple[int, float, float]:
         """Return the rule that the first relevant item stops the user."""

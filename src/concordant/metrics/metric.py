@@ -17,9 +17,11 @@ from concordant._base.validate import (
     has_rows,
     refuse_misaligned,
 )
+from concordant._base.warn import warn_caller_once
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import (
     LabelError,
+    LabelWarning,
     LengthMismatchError,
     NoStandardizationError,
     ParameterError,
@@ -111,6 +113,7 @@ class Metric:
     name: ClassVar[str] = ""
     greater_is_better: ClassVar[bool] = True
     normalised: ClassVar[bool] = False  # divides by the best value: 0/0 on an empty query
+    by_relevance: ClassVar[bool] = False  # reads grades as relevant or not
     joint_targets: ClassVar[bool] = False  # a query's targets may be a stand-in because of other queries
 
     def __call__(
@@ -160,6 +163,35 @@ class Metric:
     def read_labels(self, y: ArrayLike) -> Any:
         """Convert the labels to the type that this metric reads."""
         raise NotImplementedError
+
+    def label_problem(self, y: ArrayLike) -> str:
+        """Describe why no row, or every row, is relevant to this metric; empty if that is not so.
+
+        >>> from concordant import metric
+        >>> metric("ap").label_problem([0.0, 0.8, 0.2]).partition(";")[0]
+        'no label reaches relevant_from=1, so nothing is relevant to ap'
+        """
+        if not self.by_relevance:
+            return ""
+        labels, threshold = self.read_labels(y), float(self.convention.relevant_from)
+        lowest, highest = float(labels.values.min(initial=labels.highest)), labels.highest
+        if not highest or lowest < threshold <= highest or lowest == highest >= threshold:
+            return ""
+        middle = float(f"{(lowest + highest) / 2:.2g}")
+        middle = middle if lowest < middle <= highest else highest
+        better = dataclasses.replace(self, convention=self.convention.replace(relevant_from=middle))
+        if highest < threshold:
+            found = f"no label reaches relevant_from={threshold:g}, so nothing is relevant to {self}"
+            found += f"; the largest label is {highest:g}"
+        else:
+            found = f"every label reaches relevant_from={threshold:g}, so every row is relevant to {self}"
+            found += f"; the smallest label is {lowest:g}"
+        return f"{found}. Use {better}, or a metric of grades such as ndcg."
+
+    def warn_of_labels(self, y: ArrayLike) -> None:
+        """Warn of labels of which no row, or every row, is relevant."""
+        if problem := self.label_problem(y):
+            warn_caller_once(problem, LabelWarning)
 
     def evaluate(
         self, labels: Any, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None

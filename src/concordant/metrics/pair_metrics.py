@@ -196,6 +196,7 @@ class AUC(Discordance):
     """
 
     name: ClassVar[str] = "auc"
+    by_relevance: ClassVar[bool] = True
     normalised: ClassVar[bool] = True
 
     def gain(self) -> tuple[int, float]:

@@ -162,7 +162,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self._check_columns(X, y, qid=qid, query_weight=query_weight)
         scores = self.scores_to_rank(X, qid)
         warn_at_use(self, "score(X, y, qid=qid)", len(scores), qid)
-        return mean_score(self._score_metric(), y, scores, qid, query_weight)
+        metric, labels = self._score_metric(), on_host(y)
+        metric.warn_of_labels(labels)
+        return mean_score(metric, labels, scores, qid, query_weight)
 
     def _score_metric(self) -> Metric:
         return read_metric(self.metric)

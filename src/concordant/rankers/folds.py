@@ -138,6 +138,6 @@ def bind_evaluation(metric: Metric, rows: FitRows, name: str) -> Evaluate:
         return sign * float(metric(labels, scores, qid=queries, weights=weights))
 
     if not math.isfinite(score(np.zeros(queries.n_rows))):
-        hint = "hold out queries whose labels differ."
+        hint = metric.label_problem(labels) or "hold out queries whose labels differ."
         raise LabelError(f"{metric} is undefined on every query of {name}", hint)
     return score

@@ -27,7 +27,6 @@ from concordant.theory.combination import OF_PAIRS, Combination, combination, mi
 from concordant.theory.kinds import PairSquared, SurrogateLike, format_surrogate
 from concordant.theory.theorem import Theorem
 
-BY_RELEVANCE = ("ap", "p", "rr", "auc")  # metrics that read grades as relevant or not
 ALWAYS_PROVEN = {"ap": AP_ITEMS, "pd": PD_ITEMS}  # items up to which "auto" proves every order best
 PROVEN_DECODE = "proven_decode"
 PROPENSITIES = (
@@ -244,7 +243,7 @@ def _read_by(metric: Metric, space: str) -> Metric:
     >>> _read_by(metric("p@2[relevant_from=3]"), "binary"), _read_by(metric("p@2[relevant_from=3]"), "grades")
     (metric('p@2'), metric('p@2[concordant,relevant_from=3]'))
     """
-    if metric.name not in BY_RELEVANCE or space != "binary" or metric.convention.relevant_from <= 1.0:
+    if not metric.by_relevance or space != "binary" or metric.convention.relevant_from <= 1.0:
         return metric
     return replace(metric, convention=metric.convention.replace(relevant_from=1.0))
 
@@ -264,7 +263,7 @@ def label_space(metric: Metric, surrogate: SurrogateLike, labels: Any, queries: 
         return "preferences"
     if isinstance(labels, Permutations):
         return "permutations"
-    if metric.name in BY_RELEVANCE and surrogate.reads != "grades":
+    if metric.by_relevance and surrogate.reads != "grades":
         return "binary"
     grades = np.asarray(labels.values)
     low: Any

@@ -10,6 +10,7 @@ import numpy as np
 from concordant._base.warn import find_frame, warn_caller, warn_caller_once
 from concordant.data.queries import Queries
 from concordant.exceptions import QueryWarning
+from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.device_losses import on_host
 from concordant.types import ArrayLike
 
@@ -32,10 +33,11 @@ CUT = (
 
 
 def warn_at_fit(ranker: Any, X: Any, y: Any, qid: ArrayLike) -> None:
-    """Warn if rows without `qid` are too many for one list; for data in memory, already checked."""
+    """Warn of labels that are all (ir)relevant, and of too many rows without `qid`; arguments are checked."""
     vars(ranker).pop(FOLD, None)
     if y is None:  # a scan, which has ids
         return
+    read_metric(ranker.metric).warn_of_labels(on_host(y))
     if qid is not None:
         if _module_calls(*FOLDS):
             vars(ranker)[FOLD] = _as_queries(qid)
