@@ -625,6 +625,35 @@ def test_equal_items_keep_their_order():
     assert model.predict(data)[7] == model.predict(data[7:8])[0]
 
 
+RENAMED = {
+    "lbfgs": lambda: LinearRanker("ndcg@3"),
+    "newton": lambda: LinearRanker("ndcg@3", Pairwise("squared_hinge"), solver="newton"),
+    "sgd": lambda: LinearRanker("ndcg@3", solver="sgd", max_iter=3, tol=1e-2),
+    "bundle": lambda: cc.MaxMarginRanker("ndcg", "pairwise"),
+    "folds": lambda: LinearRankerCV("ndcg@3", alphas=[1.0, 0.01], cv=3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning")
+@pytest.mark.parametrize("name", RENAMED)
+def test_names_of_queries_do_not_count(name):
+    """At the default tol, of a sample of the queries; in another order of the rows steps differ."""
+    data = cc.synthetic.search_log(n_queries=300, seed=0)
+    weights = RENAMED[name]().fit(data.X, data.y, qid=data.qid).coef_
+    names = np.random.default_rng(0).permutation(300)[data.qid]
+    assert not (np.diff(names) >= 0).all()
+    for renamed in (names, [f"query {one}" for one in names], Queries.from_ids(names)):
+        assert RENAMED[name]().fit(data.X, data.y, qid=renamed).coef_.tolist() == weights.tolist()
+    order = np.argsort(names, kind="stable")
+    if name == "lbfgs":
+        moved = LinearRanker("ndcg@3").fit(data.X[order], data.y[order], qid=names[order]).coef_
+        assert moved.tolist() != weights.tolist()
+        exact = [LinearRanker("ndcg@3", tol=1e-12) for _ in range(2)]
+        exact[0].fit(data.X, data.y, qid=names)
+        exact[1].fit(data.X[order], data.y[order], qid=names[order])
+        np.testing.assert_allclose(exact[0].coef_, exact[1].coef_, atol=1e-5 * np.abs(weights).max())
+
+
 def test_score_is_the_metric_of_the_predictions():
     model = LinearRanker("ndcg@3").fit(X, y, qid=qid)
     metric, scores = cc.metric("ndcg@3"), model.predict(X)

@@ -96,7 +96,7 @@ def _row_numbers(selection: ArrayLike, n_rows: int) -> IntArray:
 
 def _make_folds(n_folds: int, rows: FitRows) -> Iterator[tuple[IntArray, IntArray]]:
     """Generate folds of whole queries; of rows, if there is a single query."""
-    n_rows, queries = rows.X.shape[0], rows.queries
+    n_rows, queries = rows.X.shape[0], rows.queries.in_row_order()
     if queries.n_queries == 1:
         if isinstance(rows.y, Permutations):
             raise ParameterError("cv", n_folds, "left out: the order of the only query cannot be cut")
