@@ -642,16 +642,16 @@ def test_names_of_queries_do_not_count(name):
     weights = RENAMED[name]().fit(data.X, data.y, qid=data.qid).coef_
     names = np.random.default_rng(0).permutation(300)[data.qid]
     assert not (np.diff(names) >= 0).all()
-    for renamed in (names, [f"query {one}" for one in names], Queries.from_ids(names)):
+    for renamed in (names, np.char.add("query ", names.astype(str)), Queries.from_ids(names)):
         assert RENAMED[name]().fit(data.X, data.y, qid=renamed).coef_.tolist() == weights.tolist()
     order = np.argsort(names, kind="stable")
     if name == "lbfgs":
         moved = LinearRanker("ndcg@3").fit(data.X[order], data.y[order], qid=names[order]).coef_
         assert moved.tolist() != weights.tolist()
-        exact = [LinearRanker("ndcg@3", tol=1e-12) for _ in range(2)]
-        exact[0].fit(data.X, data.y, qid=names)
-        exact[1].fit(data.X[order], data.y[order], qid=names[order])
-        np.testing.assert_allclose(exact[0].coef_, exact[1].coef_, atol=1e-5 * np.abs(weights).max())
+        tight = [LinearRanker("ndcg@3", tol=1e-12) for _ in range(2)]
+        tight[0].fit(data.X, data.y, qid=names)
+        tight[1].fit(data.X[order], data.y[order], qid=names[order])
+        np.testing.assert_allclose(tight[0].coef_, tight[1].coef_, atol=1e-5 * np.abs(weights).max())
 
 
 def test_score_is_the_metric_of_the_predictions():

@@ -171,8 +171,8 @@ class Metric:
         >>> metric("ap").label_problem([0.0, 0.8, 0.2]).partition(";")[0]
         'no label reaches relevant_from=1, so nothing is relevant to ap'
         """
-        if not self.by_relevance:
-            return ""
+        if not self.by_relevance or type(y).__name__ in ("Preferences", "Permutations"):
+            return ""  # a surrogate may read what the metric does not
         labels, threshold = self.read_labels(y), float(self.convention.relevant_from)
         lowest, highest = float(labels.values.min(initial=labels.highest)), labels.highest
         if not highest or lowest < threshold <= highest or lowest == highest >= threshold:
@@ -180,13 +180,12 @@ class Metric:
         middle = float(f"{(lowest + highest) / 2:.2g}")
         middle = middle if lowest < middle <= highest else highest
         better = dataclasses.replace(self, convention=self.convention.replace(relevant_from=middle))
-        if highest < threshold:
-            found = f"no label reaches relevant_from={threshold:g}, so nothing is relevant to {self}"
-            found += f"; the largest label is {highest:g}"
-        else:
-            found = f"every label reaches relevant_from={threshold:g}, so every row is relevant to {self}"
-            found += f"; the smallest label is {lowest:g}"
-        return f"{found}. Use {better}, or a metric of grades such as ndcg."
+        low = highest < threshold
+        reach, end, label = ("no", "largest", highest) if low else ("every", "smallest", lowest)
+        count = "nothing" if low else "every row"
+        problem = f"{reach} label reaches relevant_from={threshold:g}, so {count} is relevant to {self}"
+        advice = f"Use {better}, or a metric of grades such as ndcg."
+        return f"{problem}; the {end} label is {label:g}. {advice}"
 
     def warn_of_labels(self, y: ArrayLike) -> None:
         """Warn of labels of which no row, or every row, is relevant."""

@@ -435,7 +435,7 @@ class BoostedRanker(TreeModel):
             with naming_query(qid):
                 held_out, training_set, evaluate = self.split_rows(plan, rows, eval_set)
             training_set.claim.warn()
-            warn_at_fit(self, X, y, qid)
+            warn_at_fit(self, y, qid)
             checkpoint = self._make_checkpoint(plan, trees, training_set.data, held_out, start)
             monitor, model = self._grow_trees(booster, trees, training_set, evaluate, start, checkpoint)
             if self.early_stopping is not None and monitor.best < booster.n_trees(model):

@@ -233,7 +233,7 @@ class LinearRanker(LinearModel):
             else:
                 problem = self._partitioned_problem(recipe, source)
             problem.claim.warn()
-            warn_at_fit(self, X, y, qid)
+            warn_at_fit(self, y, qid)
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
                 solution = self.solve(problem, self.alpha, start, journal)

@@ -206,7 +206,7 @@ class LinearRankerCV(LinearModel):
             rows = self._checked_rows(X, y, qid, sample_weight, query_weight)
             whole = ranker.problem(recipe, *rows)  # raises for wrong input, before any work
             whole.claim.warn()
-            warn_at_fit(self, X, y, qid)
+            warn_at_fit(self, y, qid)
             if validation is not None:
                 validation_rows = self._validation_rows(recipe[0], validation)
                 splits, make_splits = [], [partial(FitSplit, whole, validation_rows)]

@@ -32,19 +32,20 @@ CUT = (
 )
 
 
-def warn_at_fit(ranker: Any, X: Any, y: Any, qid: ArrayLike) -> None:
+def warn_at_fit(ranker: Any, y: Any, qid: ArrayLike) -> None:
     """Warn of labels that are all (ir)relevant, and of too many rows without `qid`; arguments are checked."""
     vars(ranker).pop(FOLD, None)
     if y is None:  # a scan, which has ids
         return
-    read_metric(ranker.metric).warn_of_labels(on_host(y))
+    labels = on_host(y)
+    read_metric(ranker.metric).warn_of_labels(labels)
     if qid is not None:
         if _module_calls(*FOLDS):
             vars(ranker)[FOLD] = _as_queries(qid)
         return
     if _module_calls("sklearn.model_selection"):
         warn_caller_once(_scikit_learn_text("fit()"), QueryWarning)
-    elif (n_rows := int(np.shape(X)[0])) > LONGEST_LIST:
+    elif (n_rows := len(labels if hasattr(labels, "__len__") else np.asarray(labels))) > LONGEST_LIST:
         text = f"fit() got no qid, so all {n_rows:,} rows are one list. Pass one query id per row: "
         warn_caller(f"{text}fit(X, y, qid=qid). {ONE_LIST}", QueryWarning)
 

@@ -265,7 +265,7 @@ class NeuralRanker(NetworkModel):
             validation_rows = None if eval_set is None else self.evaluation_rows(metric, eval_set)
             training_set = NetworkTrainingSet.from_rows(metric, surrogate, rows, self.assume, self.f)
             training_set.claim.warn()
-            warn_at_fit(self, X, y, qid)
+            warn_at_fit(self, y, qid)
             checkpoint = build_checkpoint(params, training_set, validation_rows, last_scorer)
             with nullcontext() if checkpoint is None else checkpoint.file.lock():
                 course = begin_course(params, checkpoint)

@@ -320,7 +320,7 @@ class PairRanker(PairModel):
                 preparation = PairPreparation(metric, groups, digests=self.checkpoint is not None)
                 problem, guarantee, sample = partitioned_pairs(preparation, source, self.decoder, reading)
             guarantee.warn()
-            warn_at_fit(self, X, y, qid)
+            warn_at_fit(self, y, qid)
             return self.adopt(metric, groups, sample, self.sum_pairs(metric, groups, problem))
 
     def problem(
