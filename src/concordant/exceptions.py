@@ -18,6 +18,7 @@ __all__ = [
     "GradeError",
     "GuaranteeWarning",
     "LabelError",
+    "LabelWarning",
     "LengthMismatchError",
     "LibraryError",
     "MalformedLineError",
@@ -35,9 +36,11 @@ __all__ = [
     "OutOfMemoryError",
     "OutcomeWarning",
     "ParameterError",
+    "QueryWarning",
     "RowError",
     "ShapeError",
     "SimilarNamesWarning",
+    "UnexpectedArgumentError",
     "UnknownNameError",
 ]
 
@@ -213,16 +216,23 @@ class ParameterError(ConcordantError):
         return error
 
 
-class UnknownNameError(ConcordantError):
-    """A name is not in a table; the message lists the table."""
+class UnexpectedArgumentError(ConcordantError, TypeError):
+    """A call has a keyword argument, or `set_params` a parameter, that does not exist; also a `TypeError`."""
 
-    def __init__(self, kind: str, name: object, allowed: Iterable[str]) -> None:
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(f"{problem}.\nHint: {hint}")
+
+
+class UnknownNameError(ConcordantError):
+    """A name is not in a table; the message lists the table, after advice if there is any."""
+
+    def __init__(self, kind: str, name: object, allowed: Iterable[str], advice: str = "") -> None:
         names = sorted(map(str, allowed))
         text = name[:LONGEST] if isinstance(name, str) else ""
         close = difflib.get_close_matches(text, names, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        hint = f"the known ones are {', '.join(names)}."
-        super().__init__(f"unknown {kind} {show_value(name)}.{guess}\nHint: {hint}")
+        hint = f"{advice} The known ones are" if advice else "the known ones are"
+        super().__init__(f"unknown {kind} {show_value(name)}.{guess}\nHint: {hint} {', '.join(names)}.")
 
 
 class NotMeasuredError(UnknownNameError, KeyError):
@@ -310,6 +320,22 @@ class OutcomeWarning(UserWarning):
     """Outcomes are 0 and 1, never -1: read as ties and wins of the right, perhaps meant as losses and wins.
 
     Silenced by `warnings.simplefilter("ignore", concordant.exceptions.OutcomeWarning)`.
+    """
+
+
+class LabelWarning(UserWarning):
+    """No label, or every label, counts as relevant to the metric, which then tells no rankings apart.
+
+    The message names a metric that does. Silenced by
+    `warnings.simplefilter("ignore", concordant.exceptions.LabelWarning)`.
+    """
+
+
+class QueryWarning(UserWarning):
+    """Rows of many queries are ranked as one list, or folds cut queries.
+
+    The message has the line that fixes it. Silenced by
+    `warnings.simplefilter("ignore", concordant.exceptions.QueryWarning)`.
     """
 
 

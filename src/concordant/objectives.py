@@ -122,7 +122,7 @@ def _bind_loss(plan: BoostingPlan, columns: DatasetColumns, source: str) -> Loss
     labels, guarantee = plan.labels(columns.labels, queries)
     row_weights = columns.weights(queries)[0]
     labels, weights = plan.weigh_and_lift(labels, row_weights, queries)
-    guarantee.under_weights(weight_kind(row_weights, queries.offsets)).warn(stacklevel=6)
+    guarantee.under_weights(weight_kind(row_weights, queries.offsets)).warn()
     return plan.surrogate.bind(labels, queries.offsets, weights)
 
 

@@ -542,3 +542,23 @@ def test_masked_scores_of_a_model_are_refused():
 def test_masked_sizes_are_refused():
     with pytest.raises(LabelError, match="sizes is masked at row 1"):
         Queries.from_sizes(np.ma.array([2, 3], mask=[0, 1]))
+
+
+@pytest.mark.parametrize("ids", [[2, 2, 1], [3, 1, 1, 2], [1, 2, 3], ["b", "a", "a"], [7]])
+def test_adjacent_rows_stay_where_they_are(ids):
+    queries = Queries.from_ids(ids).in_row_order()
+    assert queries.moved is None
+    assert np.repeat(queries.ids, queries.sizes).tolist() == ids
+
+
+def test_row_order_of_other_rows():
+    apart = Queries.from_ids([2, 1, 2])
+    assert apart.in_row_order() is apart
+    empty = Queries(np.array([0, 1, 1, 3]), np.array([1, 2, 3]), np.array([2, 0, 1]))  # query 2 has no rows
+    ordered = empty.in_row_order()
+    assert ordered.moved is None
+    assert {query: size for query, size in zip(ordered.ids, ordered.sizes, strict=True) if size} == {
+        3: 2,
+        1: 1,
+    }
+    assert np.repeat(ordered.ids, ordered.sizes).tolist() == [3, 3, 1]

@@ -115,7 +115,7 @@ def test_routing_through_a_pipeline():
     alone = LinearRanker(**EXACT).fit(scaled, y, qid=qid)
     np.testing.assert_allclose(pipe.predict(X), alone.predict(scaled), rtol=1e-9)
     assert pipe.score(X, y, qid=qid) == alone.score(scaled, y, qid=qid)
-    assert alone.score(scaled, y, qid=qid) != alone.score(scaled, y)
+    assert alone.score(scaled, y, qid=qid) != alone.score(scaled, y, qid=np.zeros(len(y)))
     weighed = pipe.fit(X, y, qid=qid, query_weight=np.where(qid > 20, 1.0, 0.5))
     assert not np.allclose(weighed[-1].coef_, alone.coef_)
 
@@ -164,6 +164,7 @@ def test_requests_may_be_changed():
         assert LinearRanker().get_metadata_routing().score.requests["qid"] is True
 
 
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.QueryWarning")  # `score` gets none
 def test_without_routing_qid_reaches_fit():
     X, y, qid = shuffled()
     pipe = make_pipeline(StandardScaler(), LinearRanker()).fit(X, y, linearranker__qid=qid)
@@ -623,9 +624,38 @@ def test_equal_items_keep_their_order():
     data, labels, ids = drawn(n_features=46)
     model = LinearRanker().fit(data, labels, qid=ids)
     same = np.tile(data[0], (13, 1))
-    assert model.rank(same).tolist() == list(range(1, 14))
+    assert model.rank(same, qid=np.zeros(13)).tolist() == list(range(1, 14))
     assert len(set(model.predict(same).tolist())) == 1
     assert model.predict(data)[7] == model.predict(data[7:8])[0]
+
+
+RENAMED = {
+    "lbfgs": lambda: LinearRanker("ndcg@3"),
+    "newton": lambda: LinearRanker("ndcg@3", Pairwise("squared_hinge"), solver="newton"),
+    "sgd": lambda: LinearRanker("ndcg@3", solver="sgd", max_iter=3, tol=1e-2),
+    "bundle": lambda: cc.MaxMarginRanker("ndcg", "pairwise"),
+    "folds": lambda: LinearRankerCV("ndcg@3", alphas=[1.0, 0.01], cv=3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning")
+@pytest.mark.parametrize("name", RENAMED)
+def test_names_of_queries_do_not_count(name):
+    """At the default tol, of a sample of the queries; in another order of the rows steps differ."""
+    data = cc.synthetic.search_log(n_queries=300, seed=0)
+    weights = RENAMED[name]().fit(data.X, data.y, qid=data.qid).coef_
+    names = np.random.default_rng(0).permutation(300)[data.qid]
+    assert not (np.diff(names) >= 0).all()
+    for renamed in (names, np.char.add("query ", names.astype(str)), Queries.from_ids(names)):
+        assert RENAMED[name]().fit(data.X, data.y, qid=renamed).coef_.tolist() == weights.tolist()
+    order = np.argsort(names, kind="stable")
+    if name == "lbfgs":
+        moved = LinearRanker("ndcg@3").fit(data.X[order], data.y[order], qid=names[order]).coef_
+        assert moved.tolist() != weights.tolist()
+        tight = [LinearRanker("ndcg@3", tol=1e-12) for _ in range(2)]
+        tight[0].fit(data.X, data.y, qid=names)
+        tight[1].fit(data.X[order], data.y[order], qid=names[order])
+        np.testing.assert_allclose(tight[0].coef_, tight[1].coef_, atol=1e-5 * np.abs(weights).max())
 
 
 def test_score_is_the_metric_of_the_predictions():

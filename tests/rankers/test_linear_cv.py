@@ -201,6 +201,7 @@ CUTS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.QueryWarning")  # some queries are cut
 @pytest.mark.parametrize("kind", CUTS)
 def test_given_folds(kind):
     model = LinearRankerCV("ndcg@5", alphas=ALPHAS, cv=CUTS[kind](), tol=1e-12).fit(X, y, qid=qid)
@@ -208,6 +209,7 @@ def test_given_folds(kind):
 
 
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")  # true, and the user's wish
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.QueryWarning")
 @pytest.mark.parametrize("splitter", [GroupKFold(3), KFold(3)], ids=["queries", "rows"])
 def test_splitters_of_scikit_learn(splitter):
     model = LinearRankerCV("ndcg@5", alphas=ALPHAS, cv=splitter, tol=1e-12).fit(X, y, qid=qid)

@@ -477,6 +477,7 @@ def test_parameters_of_the_other_loss_are_checked_too(loss):
         MaxMarginRanker(loss=loss, reduction="mean").fit(X, y, qid=qid)
 
 
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.LabelWarning")
 def test_labels_count_as_the_metric_reads_them():
     with pytest.warns(UserWarning, match="no query has labels that differ"):
         model = MaxMarginRanker("ap").fit(X, np.asarray(y) + 1.0, qid=qid)

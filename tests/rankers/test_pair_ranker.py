@@ -968,6 +968,7 @@ values = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, 1e-300, 1.0, -1.
 @given(st.data())
 @settings(max_examples=60)
 @pytest.mark.filterwarnings("ignore:Nothing was learned")
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.LabelWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_anything_finite_is_ranked(data):
     """Ties, zeros, huge and tiny features: an order of every query, or a named error."""

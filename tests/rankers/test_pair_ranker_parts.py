@@ -14,6 +14,7 @@ from concordant import GuaranteeWarning, PairRanker, synthetic
 from concordant.exceptions import (
     ConcordantError,
     GradeError,
+    LabelWarning,
     ModelFileError,
     NonFiniteError,
     ParameterError,
@@ -198,6 +199,7 @@ def outcome(*data, **more):
     """Fit: the model and the kinds of warnings, or the error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", LabelWarning)  # of labels in memory
         try:
             model = PairRanker(more.pop("metric"), features="auto").fit(*data, **more)
         except ConcordantError as error:

@@ -571,6 +571,7 @@ def test_steps_that_cannot_be_folded(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore::concordant.exceptions.QueryWarning")
 def test_models_that_have_no_file(tmp_path):
     search = GridSearchCV(cc.LinearRanker("ndcg"), {"alpha": [1.0]}, cv=2).fit(DATA.X, DATA.y)
     with pytest.raises(ExportError, match=r"GridSearchCV(.|\n)*best_estimator_"):

@@ -69,6 +69,7 @@ ROWS = np.arange(len(TOY.y))
 MIXED = FRAME.assign(colour=pd.Categorical(np.array(["red", "blue", "grün"])[ROWS % 3]), size=ROWS % 4)
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 pytestmark = [
+    pytest.mark.filterwarnings("ignore::concordant.exceptions.QueryWarning"),  # folds of rows, on purpose
     pytest.mark.once,
     pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning"),  # baselines, on purpose
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

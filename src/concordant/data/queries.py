@@ -157,6 +157,27 @@ class Queries:
         sorted_rows = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
         return sorted_rows if self.moved is None else self.moved[sorted_rows]
 
+    def in_row_order(self) -> Queries:
+        """Return the queries in the order of the rows, if those of each query are adjacent; else unchanged.
+
+        Renamed queries then stay where they are, and nothing need be moved.
+
+        >>> Queries.from_ids(["b", "b", "a"]).in_row_order().ids.tolist()
+        ['b', 'a']
+        >>> Queries.from_ids(["b", "a", "b"]).in_row_order().ids.tolist()
+        ['a', 'b']
+        """
+        if self.moved is None:
+            return self
+        sizes, filled = self.sizes, self.sizes > 0
+        starts = np.zeros(self.n_queries, dtype=np.int64)
+        starts[filled] = self.moved[self.offsets[:-1][filled]]
+        shifts = np.repeat(starts - self.offsets[:-1], sizes)
+        if not np.array_equal(shifts, self.moved - np.arange(self.n_rows)):
+            return self
+        order = np.argsort(starts, kind="stable")
+        return Queries(np.r_[0, sizes[order].cumsum()], self.ids[order])
+
     def split(self, *fractions: float, seed: int = 0) -> tuple[IntArray, ...]:
         """Split the queries at random into parts with about these shares, and return the rows of each part.
 

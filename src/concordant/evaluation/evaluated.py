@@ -25,6 +25,8 @@ from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.fit_progress import show_pass
+from concordant.rankers.foreign_names import explain_unknown_arguments
+from concordant.rankers.missing_qid import warn_at_use
 from concordant.rankers.parts.linear_parts import refuse_joint
 from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source
 from concordant.rankers.training import query_weights
@@ -69,6 +71,7 @@ class Evaluation(Mapping[str, MetricValue]):
         return "\n".join(map(repr, self.means.values()))
 
 
+@explain_unknown_arguments
 def evaluate(
     model: Any,
     X: ArrayLike,
@@ -120,11 +123,14 @@ def evaluate(
         return _evaluate_parts(model, source, unique_metrics, verbose)
     refuse_misaligned(X=X, y=y, qid=qid, query_weight=query_weight)
     queries = Queries.for_rows(qid, count_rows(X), "X")
+    warn_at_use(model, "evaluate(model, X, y, qid=qid)", queries.n_rows, qid)
     scores = _scoring_function(model)(X, queries)
     refuse_misaligned(X=X, scores=scores)
     weights = None if query_weight is None else query_weights(query_weight, queries)
     query_args = {"qid": queries, "docid": None if data is None else data.docid}
     values = [metric.per_query(y, scores, **query_args) for metric in unique_metrics]
+    for metric in unique_metrics:
+        metric.warn_of_labels(y)
     return _average(unique_metrics, np.array(values), queries.ids, weights)
 
 

@@ -19,9 +19,11 @@ from concordant._base.validate import (
     list_words,
     refuse_misaligned,
 )
+from concordant._base.warn import warn_caller_once
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import (
     LabelError,
+    LabelWarning,
     LengthMismatchError,
     NoStandardizationError,
     ParameterError,
@@ -171,6 +173,34 @@ class Metric:
         """Convert the labels to the type that this metric reads."""
         raise NotImplementedError
 
+    def label_problem(self, y: ArrayLike) -> str:
+        """Describe why no row, or every row, is relevant to this metric; empty if that is not so.
+
+        >>> from concordant import metric
+        >>> metric("ap").label_problem([0.0, 0.8, 0.2]).partition(";")[0]
+        'no label reaches relevant_from=1, so nothing is relevant to ap'
+        """
+        if not self.by_relevance or type(y).__name__ in ("Preferences", "Permutations"):
+            return ""  # a surrogate may read what the metric does not
+        labels, threshold = self.read_labels(y), float(self.convention.relevant_from)
+        lowest, highest = float(labels.values.min(initial=labels.highest)), labels.highest
+        if not highest or lowest < threshold <= highest or lowest == highest >= threshold:
+            return ""
+        middle = float(f"{(lowest + highest) / 2:.2g}")
+        middle = middle if lowest < middle <= highest else highest
+        better = dataclasses.replace(self, convention=self.convention.replace(relevant_from=middle))
+        low = highest < threshold
+        reach, end, label = ("no", "largest", highest) if low else ("every", "smallest", lowest)
+        count = "nothing" if low else "every row"
+        problem = f"{reach} label reaches relevant_from={threshold:g}, so {count} is relevant to {self}"
+        advice = f"Use {better}, or a metric of grades such as ndcg."
+        return f"{problem}; the {end} label is {label:g}. {advice}"
+
+    def warn_of_labels(self, y: ArrayLike) -> None:
+        """Warn of labels of which no row, or every row, is relevant."""
+        if problem := self.label_problem(y):
+            warn_caller_once(problem, LabelWarning)
+
     def evaluate(
         self, labels: Any, scores: FloatArray, queries: Queries, docid: NDArray[Any] | None
     ) -> tuple[FloatArray, BoolArray]:
@@ -260,6 +290,11 @@ class Metric:
         """
         del space
         return False
+
+    @property
+    def by_relevance(self) -> bool:
+        """True if grades are read as relevant or not."""
+        return "relevant_from" in self.convention_fields
 
     @property
     def by_query(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from concordant._base.light_sklearn import BaseEstimator, check_is_fitted, validate_data
 from concordant._base.validate import feature_labels, refuse_misaligned
+from concordant._base.warn import warn_caller
 from concordant.data.check import (
     check_features,
     column_labels,
@@ -29,7 +29,9 @@ from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.fitted_certificate import Descent, FittedCertificate, Optimality, Sample
 from concordant.rankers.folds import FitRows
+from concordant.rankers.foreign_names import explain_unknown_arguments, invalid_parameter
 from concordant.rankers.guarantee import Guarantee
+from concordant.rankers.missing_qid import warn_at_use
 from concordant.rankers.parts.linear_parts import PartitionedProblem
 from concordant.rankers.training import Problem, query_weights
 from concordant.solvers import Solution
@@ -87,6 +89,21 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("__init__", "fit", "rank"):
+            if name in vars(cls):
+                setattr(cls, name, explain_unknown_arguments(vars(cls)[name]))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn; `step__name` is a parameter of a step."""
+        allowed = self._get_param_names()
+        for name in params:
+            if name not in allowed and "__" not in name:
+                raise invalid_parameter(self, name)
+        super().set_params(**params)
+        return self
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -125,6 +142,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             raise LabelError(problem, "give one label per row of X.")
         refuse_misaligned(X=X, y=y, **others)
 
+    @explain_unknown_arguments
     def score(
         self,
         X: ArrayLike,
@@ -146,7 +164,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """
         del sample_weight
         self._check_columns(X, y, qid=qid, query_weight=query_weight)
-        return mean_score(self._score_metric(), y, self.scores_to_rank(X, qid), qid, query_weight)
+        scores = self.scores_to_rank(X, qid)
+        warn_at_use(self, "score(X, y, qid=qid)", len(scores), qid)
+        metric, labels = self._score_metric(), on_host(y)
+        metric.warn_of_labels(labels)
+        return mean_score(metric, labels, scores, qid, query_weight)
 
     def _score_metric(self) -> Metric:
         return read_metric(self.metric)
@@ -200,15 +222,16 @@ class LinearModel(Ranker):
         return tags
 
     def adopt(self, solution: Solution, problem: Problem | PartitionedProblem, alpha: float) -> Self:
-        """Store the solution, and warn if it falls short; for `fit`, so that the stack level is right."""
+        """Store the solution, and warn if it falls short."""
         certified = problem.surrogate.smooth or self.solver == "bundle"
         self._summarize_fit(problem, partial(Optimality.from_solution, solution, alpha, certified=certified))
         self.solution_, self.n_iter_ = solution, solution.n_iter
         self.scale_, self.coef_ = problem.scale, solution.w / problem.scale
         if problem.n_informative and solution.converged and not solution.w.any():
             near = f"within {solution.excess:.1e} of the optimum of this loss and penalty"
-            text = f"All weights are 0, which is {near}. Lower alpha or tol, or choose another surrogate."
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn_caller(
+                f"All weights are 0, which is {near}. Lower alpha or tol, or choose another surrogate."
+            )
         warn_of_shortfall("" if problem.n_informative else "labels that differ", shortfall(solution))
         return self
 
@@ -262,7 +285,7 @@ class LinearModel(Ranker):
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Return the rank of each row in its query, 1 for the best; equal scores keep their order."""
         refuse_misaligned(X=X, qid=qid)
-        return query_ranks(self.predict(X), qid)
+        return query_ranks(self, self.predict(X), qid)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> PairExplanation:
         """Compute each feature's contribution to the score of `a` minus the score of `b`.
@@ -298,8 +321,9 @@ class LinearModel(Ranker):
         return np.asarray(dense[0], dtype=np.float64)
 
 
-def query_ranks(scores: FloatArray, qid: ArrayLike) -> IntArray:
+def query_ranks(ranker: Ranker, scores: FloatArray, qid: ArrayLike) -> IntArray:
     """Return the rank of each row in its query; errors name rows of X."""
+    warn_at_use(ranker, "rank(X, qid=qid)", len(scores), qid)
     return positions(scores, qid=Queries.for_rows(qid, len(scores), "X"))
 
 
@@ -316,13 +340,13 @@ def unchanged_by_errors(ranker: Any) -> Iterator[None]:
 
 
 def warn_of_shortfall(lacking: str, inexact: str) -> None:
-    """Warn of labels that no query has, and of an inexact solution; for `adopt`, which `fit` calls last."""
+    """Warn of labels that no query has, and of an inexact solution."""
     from sklearn.exceptions import ConvergenceWarning
 
     if lacking:
-        warnings.warn(f"Nothing was learned, because no query has {lacking}.", UserWarning, stacklevel=4)
+        warn_caller(f"Nothing was learned, because no query has {lacking}.")
     if inexact:
-        warnings.warn(inexact, ConvergenceWarning, stacklevel=4)
+        warn_caller(inexact, ConvergenceWarning)
 
 
 def shortfall(solution: Solution) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from concordant._base.light_sklearn import ConvergenceWarning, check_is_fitted, validate_data
 from concordant._base.validate import check_flag, check_seed, refuse_misaligned
+from concordant._base.warn import warn_caller
 from concordant.data.check import (
     are_in_memory,
     column_labels,
@@ -54,6 +54,7 @@ from concordant.rankers.boosters.tree_training_set import (
 from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import Evaluate, FitRows, bind_evaluation, read_eval_set
 from concordant.rankers.linear import UNSEEDED
+from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.parts.boosted_parts import PartitionedTreeTrainingSet, grow_despite_losses, part_sizes
 from concordant.rankers.parts.linear_parts import refuse_joint
 from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source, validate_names
@@ -113,7 +114,7 @@ class TreeModel(Ranker):
         model: Any,
         ends: tuple[float, float],
     ) -> Self:
-        """Store the trees, and warn if they fall short. Called by `fit`, so that the stack level is right."""
+        """Store the trees, and warn if they fall short."""
         self.booster_, self.trees_ = model, trees
         self.n_estimators_, self.best_iteration_ = booster.n_trees(model), monitor.best
         self.history_, self.stopped_by_ = np.array(monitor.history), monitor.stopped_by
@@ -124,12 +125,10 @@ class TreeModel(Ranker):
         inexact = _rise_text(ends, booster, training_set) * bool(rose)
         warn_of_shortfall("" if self.n_informative_ else "labels that differ", inexact)
         if self.n_informative_ and not self.feature_importances_.any():
-            text = "No split was found, so all scores are equal. Lower min_samples_leaf, or add rows."
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn_caller("No split was found, so all scores are equal. Lower min_samples_leaf, or add rows.")
         if monitor.stopped_by == "interrupt":
             done = f"Training was interrupted after {len(monitor.history)} of {trees.n_estimators} rounds"
-            text = f"{done}. The model keeps {self.n_estimators_} trees."
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn_caller(f"{done}. The model keeps {self.n_estimators_} trees.", ConvergenceWarning)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -148,7 +147,7 @@ class TreeModel(Ranker):
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Return the rank of each row in its query, 1 for the best; equal scores keep their order."""
         refuse_misaligned(X=X, qid=qid)
-        return query_ranks(self.predict(X), qid)
+        return query_ranks(self, self.predict(X), qid)
 
     @property
     def categories_(self) -> dict[int, list[Any]]:
@@ -439,6 +438,7 @@ class BoostedRanker(TreeModel):
             with naming_query(qid):
                 held_out, training_set, evaluate = self.split_rows(plan, rows, eval_set)
             training_set.claim.warn()
+            warn_at_fit(self, y, qid)
             checkpoint = self._make_checkpoint(plan, trees, training_set.data, held_out, start)
             monitor, model = self._grow_trees(booster, trees, training_set, evaluate, start, checkpoint)
             if self.early_stopping is not None and monitor.best < booster.n_trees(model):
@@ -523,7 +523,7 @@ class BoostedRanker(TreeModel):
         worker_of_part = deal_parts(part_sizes(source.index), addresses(source.client))
         training_set = PartitionedTreeTrainingSet.from_parts(plan, source, worker_of_part)
         if not again:
-            training_set.claim.warn(stacklevel=7)
+            training_set.claim.warn()
         monitor = BoostingMonitor()
         title = f"{plan.surrogate.name}, {booster.name}, {len(set(worker_of_part))} workers"
         with progress_callbacks(title, trees.n_estimators, self.verbose) as callbacks:

@@ -13,6 +13,7 @@ from concordant.data.labels import Grades, Permutations, Preferences
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.metric import Metric
+from concordant.rankers.missing_qid import warn_of_cuts
 from concordant.rankers.training import query_weights
 from concordant.types import ArrayLike, FloatArray, IntArray
 
@@ -82,6 +83,8 @@ def row_splits(cv: Any, rows: FitRows) -> list[tuple[IntArray, IntArray]]:
         ) from error
     if not splits:
         raise ParameterError("cv", cv, "at least one pair of train and test rows")
+    if rows.qid is not None and rows.queries.n_queries > 1:
+        warn_of_cuts((rows.qid[train], rows.qid[test]) for train, test in splits)
     return splits
 
 
@@ -95,7 +98,7 @@ def _row_numbers(selection: ArrayLike, n_rows: int) -> IntArray:
 
 def _make_folds(n_folds: int, rows: FitRows) -> Iterator[tuple[IntArray, IntArray]]:
     """Generate folds of whole queries; of rows, if there is a single query."""
-    n_rows, queries = rows.X.shape[0], rows.queries
+    n_rows, queries = rows.X.shape[0], rows.queries.in_row_order()
     if queries.n_queries == 1:
         if isinstance(rows.y, Permutations):
             raise ParameterError.because(
@@ -141,6 +144,6 @@ def bind_evaluation(metric: Metric, rows: FitRows, name: str) -> Evaluate:
         return sign * float(metric(labels, scores, qid=queries, weights=weights))
 
     if not math.isfinite(score(np.zeros(queries.n_rows))):
-        hint = "hold out queries whose labels differ."
+        hint = metric.label_problem(labels) or "hold out queries whose labels differ."
         raise LabelError(f"{metric} is undefined on every query of {name}", hint)
     return score

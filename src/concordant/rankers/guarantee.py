@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from concordant._base.segments import segment_reduce
+from concordant._base.warn import warn_caller
 from concordant.data.check import OF_ITEMS
 from concordant.data.labels import Permutations, Preferences
 from concordant.data.queries import Queries
@@ -178,10 +179,10 @@ class Guarantee:
         labels = "" if default_space == self.space else f", labels={self.space!r}"
         return f"cc.certify({arguments}{labels})"
 
-    def warn(self, stacklevel: int = 3) -> None:
-        """Warn once if a guarantee is missing; the default stack level suits methods of rankers."""
+    def warn(self) -> None:
+        """Warn if a guarantee is missing."""
         if not self.is_guaranteed:
-            warnings.warn(self.caution, GuaranteeWarning, stacklevel=stacklevel)
+            warn_caller(self.caution, GuaranteeWarning)
 
 
 @contextmanager
@@ -228,8 +229,7 @@ def _read_by(metric: Metric, space: str) -> Metric:
     >>> _read_by(metric("p@2[relevant_from=3]"), "binary"), _read_by(metric("p@2[relevant_from=3]"), "grades")
     (metric('p@2'), metric('p@2[concordant,relevant_from=3]'))
     """
-    reads_relevance = "relevant_from" in metric.convention_fields
-    if not reads_relevance or space != "binary" or metric.convention.relevant_from <= 1.0:
+    if not metric.by_relevance or space != "binary" or metric.convention.relevant_from <= 1.0:
         return metric
     return replace(metric, convention=metric.convention.replace(relevant_from=1.0))
 
@@ -249,7 +249,7 @@ def label_space(metric: Metric, surrogate: SurrogateLike, labels: Any, queries: 
         return "preferences"
     if isinstance(labels, Permutations):
         return "permutations"
-    if "relevant_from" in metric.convention_fields and surrogate.reads != "grades":
+    if metric.by_relevance and surrogate.reads != "grades":
         return "binary"
     grades = np.asarray(labels.values)
     low: Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from concordant._base.validate import check_column
+from concordant._base.warn import warn_caller
 from concordant.data.check import on_host
 from concordant.exceptions import ParameterError
 from concordant.metrics.metric import Family, Metric
@@ -19,6 +19,7 @@ from concordant.rankers.base import LinearModel, mean_score, unchanged_by_errors
 from concordant.rankers.fit_progress import show_count
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
+from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.training import Problem
 from concordant.solvers import Solution
 from concordant.solvers.checkpoint import Checkpoint, Journal, check_folder, digest, parameter_text, step_key
@@ -206,6 +207,7 @@ class LinearRankerCV(LinearModel):
             rows = self._checked_rows(X, y, qid, sample_weight, query_weight)
             whole = ranker.problem(recipe, *rows)  # raises for wrong input, before any work
             whole.claim.warn()
+            warn_at_fit(self, y, qid)
             if eval_set is not None:
                 validation_rows = self._validation_rows(recipe[0], eval_set)
                 splits, make_splits = [], [partial(FitSplit, whole, validation_rows)]
@@ -282,8 +284,7 @@ class LinearRankerCV(LinearModel):
                 self.scores_[:, fold] = np.nan if fold else self.scores_[:, fold]
                 if np.isnan(self.scores_).all():
                     raise
-                text = "The search was interrupted. alpha_ is the best penalty tried so far."
-                warnings.warn(text, UserWarning, stacklevel=3)
+                warn_caller("The search was interrupted. alpha_ is the best penalty tried so far.")
         return solutions
 
     def ranker(self, alpha: float) -> LinearRanker:
@@ -313,8 +314,7 @@ def _best_row(scores: FloatArray) -> tuple[int, float]:
     """Return the first row whose mean, without NaN, is highest; and that mean."""
     scored = ~np.isnan(scores)
     if not scored.any():
-        text = "The metric is undefined on all held-out queries, so the largest penalty was chosen."
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_caller("The metric is undefined on all held-out queries, so the largest penalty was chosen.")
         return 0, float("nan")
     sums = np.where(scored, scores, 0.0).sum(axis=1)
     means = np.where(scored.any(axis=1), sums / np.maximum(scored.sum(axis=1), 1), -np.inf)

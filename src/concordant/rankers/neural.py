@@ -17,6 +17,7 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import Ranker, query_ranks, unchanged_by_errors, warn_of_shortfall
 from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set
+from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.networks.network_training_set import NetworkTrainingSet, check_parameters
 from concordant.rankers.recipe import choose_surrogate
 from concordant.surrogates import Surrogate
@@ -76,7 +77,7 @@ class NetworkModel(Ranker):
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Return the rank of each row in its query, 1 for the best; equal scores keep their order."""
-        return query_ranks(self.predict(X, qid=qid), on_host(qid))
+        return query_ranks(self, self.predict(X, qid=qid), on_host(qid))
 
 
 SHORT = {  # how a training fell short, by what ended it
@@ -264,6 +265,7 @@ class NeuralRanker(NetworkModel):
             validation_rows = None if eval_set is None else self.evaluation_rows(metric, eval_set)
             training_set = NetworkTrainingSet.from_rows(metric, surrogate, rows, self.assume, self.f)
             training_set.claim.warn()
+            warn_at_fit(self, y, qid)
             checkpoint = build_checkpoint(params, training_set, validation_rows, last_scorer)
             with nullcontext() if checkpoint is None else checkpoint.file.lock():
                 course = begin_course(params, checkpoint)
@@ -297,7 +299,7 @@ class NeuralRanker(NetworkModel):
     def adopt(
         self, training_set: NetworkTrainingSet, trainer: Trainer, course: Course, first: float, reason: str
     ) -> Self:
-        """Store the network; warn if training fell short. For `fit`, so that the stack level is right."""
+        """Store the network; warn if training fell short."""
         from concordant.rankers.networks.batches import mean_loss
 
         value = mean_loss(trainer.loss, trainer.pool, trainer.scorer)

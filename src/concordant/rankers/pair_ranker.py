@@ -21,6 +21,7 @@ from concordant.rankers.base import FAR, Ranker, unchanged_by_errors, warn_of_sh
 from concordant.rankers.fit_progress import show_count, show_pass
 from concordant.rankers.fitted_certificate import FittedCertificate, Optimality, Sample
 from concordant.rankers.guarantee import Guarantee, check_decoder, label_space, look_up_guarantee
+from concordant.rankers.missing_qid import warn_at_fit, warn_at_use
 from concordant.rankers.pair_features import TABLES, Groups, check_groups, pair_names
 from concordant.rankers.pair_scores import AffineScore, PairScorer
 from concordant.rankers.pair_training import PairProblem, PairSums, Regression, pair_targets
@@ -71,7 +72,7 @@ class PairModel(Ranker):
 
         ap: symmetric. pd: antisymmetric, u_ij > 0 where i is preferred to j.
         """
-        return list(self.matrices(*self._group_rows(X, qid)))
+        return list(self.matrices(*self._group_rows(X, qid, "predict_pairs(X, qid=qid)")))
 
     def decode(self, X: ArrayLike, *, qid: ArrayLike = None) -> list[Decoded]:
         """Return the order of each query, ids ascending, and its proof; items as in `predict_pairs`.
@@ -79,11 +80,13 @@ class PairModel(Ranker):
         `value` of ap is the expected AP, as far as the pair scores are right; of pd it is the part of the
         expected PD that the order decides: sum of the preferences u_ij > 0 that it violates.
         """
-        return list(self._decode_queries(*self._group_rows(X, qid)))
+        return list(self._decode_queries(*self._group_rows(X, qid, "decode(X, qid=qid)")))
 
     def rank(self, X: ArrayLike, *, qid: ArrayLike = None) -> IntArray:
         """Return the rank of each row in its query, 1 for the best, as decoded."""
-        features, queries = self._group_rows(X, qid)
+        return self._decoded_ranks(*self._group_rows(X, qid, "rank(X, qid=qid)"))
+
+    def _decoded_ranks(self, features: Any, queries: Queries) -> IntArray:
         ranks = [decoded.positions for decoded in self._decode_queries(features, queries)]
         return queries.scatter(np.concatenate(ranks))
 
@@ -93,13 +96,16 @@ class PairModel(Ranker):
 
     def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
         """Return the negated ranks."""
-        return -self.rank(X, qid=qid).astype(np.float64)
+        return -self._decoded_ranks(*self._group_rows(X, qid)).astype(np.float64)
 
-    def _group_rows(self, X: ArrayLike, qid: ArrayLike) -> tuple[Any, Queries]:
+    def _group_rows(self, X: ArrayLike, qid: ArrayLike, call: str = "") -> tuple[Any, Queries]:
+        """Return sorted features and their queries; warn of too many rows for one list if a call is named."""
         check_is_fitted(self, "coef_")
         refuse_misaligned(X=X, qid=qid)
         features = self.checked_features(X, reset=False)
         queries = Queries.for_rows(qid, features.shape[0], "X")
+        if call:
+            warn_at_use(self, call, queries.n_rows, qid)
         return queries.gather(features), queries
 
     def _decode_queries(self, features: Any, queries: Queries) -> Iterator[Decoded]:
@@ -309,6 +315,7 @@ class PairRanker(PairModel):
                 preparation = PairPreparation(metric, groups, digests=self.checkpoint is not None)
                 problem, guarantee, sample = partitioned_pairs(preparation, source, self.decoder, reading)
             guarantee.warn()
+            warn_at_fit(self, y, qid)
             return self.adopt(metric, groups, sample, self.sum_pairs(metric, groups, problem))
 
     def problem(
@@ -371,7 +378,7 @@ class PairRanker(PairModel):
             return problem.sums(snapshot, self.verbose)
 
     def adopt(self, metric: Metric, groups: Groups, sample: Sample, sums: PairSums) -> Self:
-        """Solve and store the weights; warn if they fall short. For `fit`, for the right stack level."""
+        """Solve and store the weights; warn if they fall short."""
         solve = partial(Regression.from_moments, alpha=float(self.alpha), fit_scale=bool(self.fit_scale))
         pairs, items = solve(sums.pairs), None if sums.items is None else solve(sums.items)
         self.groups_, self.symmetric_ = groups, metric.name == "ap"

@@ -90,7 +90,10 @@ class EvaluatedRankings:
         """Yield the tables, with all remarks below the last one."""
         *others, last = self._query_tables() if self.per_query else self._mean_tables()
         yield from ((table, []) for table in others)
-        yield last, [*reading_notes(self.rankings), *_empty_queries(self.results)]
+        judged = (result for result in self.results if result.ranking.y is not None)
+        problems = dict.fromkeys(result.metric.label_problem(result.ranking.y) for result in judged)
+        notes = *reading_notes(self.rankings), *_empty_queries(self.results), *problems
+        yield last, [note for note in notes if note]
 
     def _mean_tables(self) -> Iterator[Table]:
         """Yield one table per convention: a block of rows per metric, a row per ranking."""

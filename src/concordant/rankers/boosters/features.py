@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from concordant._base.light_sklearn import check_array
 from concordant._base.validate import is_whole
+from concordant._base.warn import warn_caller
 from concordant.exceptions import LabelError, ParameterError, UnknownNameError
 from concordant.types import FloatArray
 
@@ -52,8 +52,7 @@ class Encoding:
             matrix[:, number] = [codes.get(value, np.nan) for value in values]
             if levels and np.isnan(matrix[:, number]).all() and (unknown := _sorted_categories(values)):
                 example = f"{unknown[0]!r} is not in {levels[:3]} (type {type(levels[0]).__name__})"
-                text = f"fit saw no value of feature {number}, so all count as missing: {example}."
-                warnings.warn(text, UserWarning, stacklevel=4)
+                warn_caller(f"fit saw no value of feature {number}, so all count as missing: {example}.")
         return matrix
 
 

@@ -13,7 +13,6 @@ import re
 import socket
 import stat
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from uuid import uuid4
 import numpy as np
 
 from concordant._base.segments import kernel_threads
+from concordant._base.warn import warn_caller
 from concordant.data.check import is_collection
 from concordant.exceptions import ClusterError, ParameterError, WorkerLostError, show_value
 from concordant.rankers.boosters.booster import BoostingMonitor, Round, Trees
@@ -495,7 +495,7 @@ class QuietLogger:
     def warning(self, message: str) -> None:
         """Warn, except about the number of threads."""
         if not message.startswith("Parameter n_jobs"):
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warn_caller(message)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 
 from concordant._base.validate import is_verbose
+from concordant._base.warn import warn_caller
 from concordant.rankers.fit_progress import open_status_bar
 from concordant.rankers.networks.batches import Batch, EpochOrder, LossOfBatch, Pool
 from concordant.rankers.networks.network import NeuralScorer, as_tensor
@@ -85,8 +85,7 @@ class Recorder:
         except RuntimeError as error:
             self.works, recording = False, None
             reason = str(error).partition("\n")[0]
-            text = f"Training is slower, because its steps cannot be recorded as a CUDA graph: {reason}"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn_caller(f"Training is slower, because its steps cannot be recorded as a CUDA graph: {reason}")
         _restore_state(trainer, state)
         return recording
 

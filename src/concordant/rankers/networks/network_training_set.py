@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,6 +18,7 @@ from concordant._base.validate import (
     check_whole,
     is_whole,
 )
+from concordant._base.warn import warn_caller
 from concordant.data.queries import Queries, naming_query
 from concordant.exceptions import LabelError, ParameterError
 from concordant.metrics.metric import Family, Metric, check_assumption
@@ -98,8 +98,7 @@ class NetworkTrainingSet:
             return self, None
         if not train.n_informative:
             cut = f"without {len(heldout)} of {len(filled)} queries, none has labels that differ"
-            text = f"No query is held out, because {cut}. Lower validation_fraction, or pass eval_set."
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn_caller(f"No query is held out, because {cut}. Lower validation_fraction, or pass eval_set.")
             return self, None
         heldout_rows = rows.take(self.queries.rows(heldout))
         try:

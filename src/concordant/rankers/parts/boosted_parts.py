@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
@@ -10,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from concordant._base.segments import segment_sum
+from concordant._base.warn import warn_caller
 from concordant.data.check import weight_kind
 from concordant.data.queries import naming_query
 from concordant.exceptions import WorkerLostError
@@ -255,8 +255,7 @@ def grow_despite_losses(client: Any, grow: Callable[[bool], Grown]) -> Grown:
             return grow(turn > 0)
         except WorkerLostError as error:
             n_left, problem = wait_for_workers(client, n_workers, RETURN), str(error).splitlines()[0]
-            message = f"{problem} All trees are grown again by {n_left} of {n_workers} workers."
-            warnings.warn(message, UserWarning, stacklevel=4)
+            warn_caller(f"{problem} All trees are grown again by {n_left} of {n_workers} workers.")
     return grow(True)
 
 

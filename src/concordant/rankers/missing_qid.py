@@ -1,0 +1,103 @@
+"""Warnings about lists: rows of many queries that are ranked as one list, and folds that cut queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from concordant._base.warn import find_frame, warn_caller, warn_caller_once
+from concordant.data.check import on_host
+from concordant.data.queries import Queries
+from concordant.exceptions import QueryWarning
+from concordant.metrics.parse import metric as read_metric
+from concordant.types import ArrayLike
+
+# One list of more rows is taken for a mistake: a TREC run has 1,000 documents a topic, and the longest query
+# of the public LETOR sets (MSLR-WEB30K) has 1,251.
+LONGEST_LIST = 2000
+
+ONE_LIST = "If they are one list, pass qid=np.zeros(len(X))."
+ROUTE = """Turn on metadata routing, and pass qid, and groups for folds of whole queries:
+    sklearn.set_config(enable_metadata_routing=True)
+    GridSearchCV(model, grid, cv=GroupKFold(5)).fit(X, y, qid=qid, groups=qid)
+    cross_val_score(model, X, y, cv=GroupKFold(5), params={"qid": qid, "groups": qid})"""
+FOLDS = "sklearn.model_selection", "_fit_and_score"  # where scikit-learn fits and scores each fold
+FOLD = "_fold_queries"  # attribute: the training queries of a ranker that is fitted there
+CUT = (
+    "the folds cut queries: some queries have rows in both the training and the test rows, and parts of "
+    "lists are scored. Use folds of whole queries: cv=GroupKFold(5), with groups=qid where qid is passed to "
+    "scikit-learn."
+)
+
+
+def warn_at_fit(ranker: Any, y: Any, qid: ArrayLike) -> None:
+    """Warn of labels that are all (ir)relevant, and of too many rows without `qid`; arguments are checked."""
+    vars(ranker).pop(FOLD, None)
+    if y is None:  # a scan, which has ids
+        return
+    labels = on_host(y)
+    read_metric(ranker.metric).warn_of_labels(labels)
+    if qid is not None:
+        if _module_calls(*FOLDS):
+            vars(ranker)[FOLD] = _as_queries(qid)
+        return
+    if _module_calls("sklearn.model_selection"):
+        warn_caller_once(_scikit_learn_text("fit()"), QueryWarning)
+    elif (n_rows := len(labels if hasattr(labels, "__len__") else np.asarray(labels))) > LONGEST_LIST:
+        text = f"fit() got no qid, so all {n_rows:,} rows are one list. Pass one query id per row: "
+        warn_caller(f"{text}fit(X, y, qid=qid). {ONE_LIST}", QueryWarning)
+
+
+def warn_at_use(model: Any, call: str, n_rows: int, qid: ArrayLike) -> None:
+    """Warn if rows without `qid` are more than one list has, or if `qid` shows that folds cut queries.
+
+    `call` is what the user should write, such as "score(X, y, qid=qid)".
+    """
+    if qid is not None:
+        trained = getattr(model, FOLD, None)
+        if trained is not None and _module_calls(*FOLDS):
+            warn_of_cuts([(trained, qid)])
+        return
+    sample = getattr(getattr(model, "certificate_", None), "sample", None)
+    n_queries, longest = (1, 0) if sample is None else (sample.n_queries, sample.n_items)
+    if n_rows <= (longest if n_queries > 1 else max(longest, LONGEST_LIST)):
+        return
+    name = call.partition("(")[0] + "()"
+    if _module_calls("sklearn"):
+        warn_caller_once(_scikit_learn_text(name), QueryWarning)
+        return
+    text = f"{name} got no qid, so all {n_rows:,} rows are one list"
+    if n_queries > 1:
+        text += f"; the model was fitted to {n_queries:,} queries of at most {longest:,} rows"
+    warn_caller(f"{text}. Pass one query id per row: {call}. {ONE_LIST}", QueryWarning)
+
+
+def warn_of_cuts(folds: Iterable[tuple[ArrayLike, ArrayLike]]) -> None:
+    """Warn if a query has rows among both the training and the test ids of a fold."""
+    if any(_is_cut(*map(_as_queries, fold)) for fold in folds):
+        warn_caller_once(CUT, QueryWarning)
+
+
+def _is_cut(train: Queries, test: Queries) -> bool:
+    # As many rows in both: the training rows are scored, which cuts nothing.
+    _, ours, others = np.intersect1d(train.ids, test.ids, assume_unique=True, return_indices=True)
+    return bool((train.sizes[ours] != test.sizes[others]).any())
+
+
+def _as_queries(qid: ArrayLike) -> Queries:
+    return qid if isinstance(qid, Queries) else Queries.from_ids(on_host(qid))
+
+
+def _scikit_learn_text(name: str) -> str:
+    # Without numbers: they differ by fold, and equal warnings are shown once.
+    return f"{name} got no qid through scikit-learn, so all rows (of each fold) are one list. {ROUTE}"
+
+
+def _module_calls(module: str, function: str = "") -> bool:
+    """Return True if a function of the module, or of a module inside it, is on the stack."""
+    frame, _ = find_frame(
+        lambda name, called: f"{name}.".startswith(f"{module}.") and function in ("", called)
+    )
+    return frame is not None
