@@ -152,7 +152,7 @@ def run_methods(
     """Compute the curve of every method on every population."""
     check_counts(n_seeds=n_seeds, sizes=min(sizes, default=0))
     if len({source.name for source in populations}) < len(populations):
-        raise ParameterError.because("Each of the populations must have its own name.")
+        raise ParameterError.because("The populations must have different names.")
     curves = []
     with one_blas_thread():
         for population, method in product(populations, methods):

@@ -661,7 +661,7 @@ def test_parameters_that_do_not_belong(folder):
     assert "unknown parameter of comparer 'alpha'" in refused("fit", folder / "pairs.csv", "--alpha", 1)
     assert "unknown model 'elow'" in refused("fit", folder / "votes.csv", "-m", "elow")
     assert "NAME=VALUE" in refused("fit", folder / "votes.csv", "--set", "alpha")
-    assert "--C must be a number > 0" in refused("fit", folder / "pairs.csv", "--C", -1)
+    assert "--C must be a finite number > 0" in refused("fit", folder / "pairs.csv", "--C", -1)
     assert "--items" in refused("fit", folder / "votes.csv", "-m", "comparer")
     assert "--left" in refused("fit", folder / "pairs.csv", "-m", "elo")
     assert "at least 2" in refused("fit", folder / "votes.csv", "--folds", 1)
@@ -751,8 +751,10 @@ def test_options_that_would_be_left_unheard(folder):
     pairs = ["fit", folder / "pairs.csv", "--folds", 0]
     assert "C is given twice" in refused(*pairs, "--C", 5, "--set", "C=3")
     assert "C is given twice" in refused(*pairs, "--set", "C=5", "--set", "C=3")
-    assert "left out where C is given" in refused(*pairs, "--C", 5, "--tune")
-    assert "left out where gamma is given" in refused(*pairs, "--kernel", "rbf", "--gamma", 5, "--tune")
+    assert "--tune chooses C, but C was given" in refused(*pairs, "--C", 5, "--tune")
+    assert "--tune chooses gamma, but gamma was given" in refused(
+        *pairs, "--kernel", "rbf", "--gamma", 5, "--tune"
+    )
 
 
 def test_settings_of_the_wrong_kind(folder):

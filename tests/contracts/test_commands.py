@@ -425,6 +425,8 @@ def test_only_arguments_become_flags():
     assert in_flags("take dtype='float64'") == "take --dtype float64"
     message = "See print(model.certificate_) and cc.certify('pd', model.surrogate_, labels='grades')."
     assert in_flags(message) == "See `concordant certify 'pd' --labels grades`."
+    message = "See print(model.certificate_) and cc.certify('ap', 'pairs', 'diagonal')."
+    assert in_flags(message) == "See `concordant certify 'ap' pairs --decoder diagonal`."
     for same in (
         "err[dtype='x']",
         "cc.f(x, dtype='float64')",

@@ -389,7 +389,7 @@ def test_messages_name_what_was_seen(written, tmp_path):
     assert "keyword" not in message("unknown parameter")
     assert "'os.system', which is no model" in message("class")
     assert "machine_.threshold is not a finite number" in message("field of text")
-    assert "C must be a number > 0" in message("bad parameter")
+    assert "C must be a finite number > 0" in message("bad parameter")
     assert "coef has shape (1,)" in message("too short")
     (tmp_path / "votes.csv").write_text("left,right\n")
     with pytest.raises(ModelFileError, match="this is not a model file"):

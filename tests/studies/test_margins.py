@@ -71,7 +71,7 @@ def test_a_study_can_be_repeated(result):
     assert steps == ["set 1", "set 2"]
     assert again.sets == result.sets[: len(again.sets)]
     assert study(n_sets=1, seed=1).sets != study(n_sets=1).sets
-    with pytest.raises(ParameterError, match="n_sets=0"):
+    with pytest.raises(ParameterError, match="n_sets must be >= 1, got 0"):
         study(n_sets=0)
 
 

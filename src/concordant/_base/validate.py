@@ -108,8 +108,12 @@ def check_number(
     if math.isfinite(number) and least <= number <= most and above < number < below:
         return number
     limits = ((">=", least), (">", above), ("<=", most), ("<", below))
-    shown = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if math.isfinite(limit))
-    kind = "a number" if min(most, below) < math.inf else "a finite number"
+    shown = " and ".join(
+        f"{sign} {limit:g}"
+        for sign, limit in limits
+        if math.isfinite(limit) and (abs(limit) < INT64_MAX or abs(number) >= abs(limit))  # else it distracts
+    )
+    kind = "a number" if "<" in shown else "a finite number"
     raise ParameterError(name, value, f"{kind} {shown}".strip() + f" or {also}" * bool(also), hint=hint)
 
 

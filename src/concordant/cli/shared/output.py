@@ -391,16 +391,21 @@ PARAMETER = re.compile(r"\A([A-Za-z_]\w*)(?= must be .*, got | was given, but )"
 
 def _certify_command(match: re.Match[str]) -> str:
     """Return the command that prints what a fitted certificate would."""
-    metric, labels = match["metric"], match["labels"]
-    words = ("concordant certify", metric and f"'{metric}'", labels and f"--labels {labels}")
+    metric, options = (
+        match["metric"],
+        [f"--{name} {match[name]}" for name in ("decoder", "labels") if match[name]],
+    )
+    words = ("concordant certify", metric and f"'{metric}'", match["surrogate"], *options)
     return f"See `{' '.join(filter(None, words))}`"
 
 
 PYTHON: dict[
     str, str | Callable[[re.Match[str]], str]
 ] = {  # advice in Python that no flag replaces -> advice for the command line
-    r"See print\(model\.certificate_\)( and cc\.certify\('(?P<metric>[^']+)', model\.surrogate_"
-    r"(, labels='(?P<labels>\w+)')?\))?": _certify_command,
+    r"See print\(model\.certificate_\)( and cc\.certify\('(?P<metric>[^']+)', "
+    r"(model\.surrogate_|'(?P<surrogate>\w+)', '(?P<decoder>[\w-]+)')(, labels='(?P<labels>\w+)')?\))?": (
+        _certify_command
+    ),
     r"(?s)cc\.certify\('([^']+)', [^)]*search=True\)": r"`concordant certify '\1' SURROGATE --search`",
     r"; model\.risk_bound\(X, y, qid=qid\)": "",
     r"pass zero_based=True if this file counts from 0": "rewrite a file that counts from 0 in Python, by "
