@@ -267,6 +267,7 @@ class LinearModel(Ranker):
         refuse_parts(X, "X")
         self._check_columns(X, y, qid=qid)
         certificate = self.certificate_
+        # Weights of labels change the loss at scores 0, by which the penalty bounds the weights.
         unscaled = not self.fit_scale and bool((self.scale_ == 1.0).all())
         promised = self._penalty_is_fixed and unscaled and not certificate.sample.weighted
         alpha = getattr(certificate.optimality, "alpha", 0.0) if promised else 0.0
