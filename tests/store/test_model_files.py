@@ -1213,7 +1213,7 @@ def test_odd_names_of_features(booster, name, tmp_path):
     ],
     ids=str,
 )
-@pytest.mark.filterwarnings("ignore:no split was found")
+@pytest.mark.filterwarnings("ignore:No split was found")
 def test_odd_trees_are_trees(booster, options, tmp_path):
     X = TOY.X if "linear_tree" in options.get("params", {}) or booster == "xgboost" else MIXED
     model = BoostedRanker(booster=booster, **{**SMALL, **options})

@@ -24,8 +24,8 @@ from concordant.exceptions import (
 from concordant.metrics.comparison import ComparisonMetric
 from concordant.metrics.metric import Metric, MetricValue
 from concordant.metrics.parse import metric as read_metric
+from concordant.rankers.base import explain_unknown_arguments
 from concordant.rankers.fit_progress import show_pass
-from concordant.rankers.foreign_names import explain_unknown_arguments
 from concordant.rankers.missing_qid import warn_at_use
 from concordant.rankers.parts.linear_parts import refuse_joint
 from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -29,9 +31,9 @@ from concordant.metrics.metric import Metric
 from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.fitted_certificate import Descent, FittedCertificate, Optimality, Sample
 from concordant.rankers.folds import FitRows
-from concordant.rankers.foreign_names import explain_unknown_arguments, invalid_parameter
+from concordant.rankers.foreign_names import invalid_parameter, unexpected_argument
 from concordant.rankers.guarantee import Guarantee
-from concordant.rankers.missing_qid import warn_at_use
+from concordant.rankers.missing_qid import warn_at_fit, warn_at_use
 from concordant.rankers.parts.linear_parts import PartitionedProblem
 from concordant.rankers.training import Problem, query_weights
 from concordant.solvers import Solution
@@ -74,6 +76,24 @@ class PairExplanation:
         lines += [f"{name:<{wide}}  {share:+.6g}" for name, share in shown]
         rest = self.contributions[10:]
         return "\n".join(lines + ([f"{len(rest)} more: {rest.sum():+.6g}"] if rest.size else []))
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def explain_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that its error for an unknown keyword names the keyword's equivalent."""
+    allowed = tuple(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in allowed:
+                raise unexpected_argument(function.__name__, name, allowed, args[0] if args else None)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
@@ -141,6 +161,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             problem = f"This {name} estimator requires y to be passed, but the target y is None"
             raise LabelError(problem, "give one label per row of X.")
         refuse_misaligned(X=X, y=y, **others)
+
+    def _warn_of_rows(self, y: ArrayLike, qid: ArrayLike) -> None:
+        """Warn of labels of which all, or none, are relevant, and of rows without query ids."""
+        if y is None:  # a scan, which has ids
+            return
+        labels = on_host(y)
+        read_metric(self.metric).warn_of_labels(labels)
+        if qid is None:
+            warn_at_fit(labels)
 
     @explain_unknown_arguments
     def score(

@@ -54,7 +54,6 @@ from concordant.rankers.boosters.tree_training_set import (
 from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import Evaluate, FitRows, bind_evaluation, read_eval_set
 from concordant.rankers.linear import UNSEEDED
-from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.parts.boosted_parts import PartitionedTreeTrainingSet, grow_despite_losses, part_sizes
 from concordant.rankers.parts.linear_parts import refuse_joint
 from concordant.rankers.parts.ranker_source import PartsSource, as_parts_source, validate_names
@@ -438,7 +437,7 @@ class BoostedRanker(TreeModel):
             with naming_query(qid):
                 held_out, training_set, evaluate = self.split_rows(plan, rows, eval_set)
             training_set.claim.warn()
-            warn_at_fit(self, y, qid)
+            self._warn_of_rows(y, qid)
             checkpoint = self._make_checkpoint(plan, trees, training_set.data, held_out, start)
             monitor, model = self._grow_trees(booster, trees, training_set, evaluate, start, checkpoint)
             if self.early_stopping is not None and monitor.best < booster.n_trees(model):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from concordant.exceptions import UnexpectedArgumentError
 
@@ -30,7 +28,6 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "random_state": ("seed", "random_seed"),
     "sample_weight": ("weight", "weights"),
     "subsample": ("bagging_fraction",),
-    "validation": ("eval_set", "valid_sets", "validation_data"),
     "verbose": ("verbosity", "silent"),
 }
 # Names of other things, by those who have no synonym for it.
@@ -43,7 +40,7 @@ HINTS: Mapping[str, str] = {
     **dict.fromkeys(("group", "groups", "query", "queries", "group_id", "query_id"), QID),
     **dict.fromkeys(("eval_group", "eval_qid", "eval_query_id"), EVAL_QID),
     **dict.fromkeys(("objective", "loss_function", "eval_at", "eval_metric", "metrics", "scoring"), METRIC),
-    **dict.fromkeys(("eval_set", "valid_sets", "validation"), HELD_OUT),
+    **dict.fromkeys(("eval_set", "valid_sets", "validation", "validation_data"), HELD_OUT),
     "C": "use alpha=1/C.",
     "label_gain": "the gain is part of the metric's name: metric='ndcg@10[gain=linear]'.",
     "lambdarank_truncation_level": PAIRS,
@@ -52,30 +49,13 @@ HINTS: Mapping[str, str] = {
 }
 OF_TREES = "n_estimators", "max_leaf_nodes", "max_depth", "min_samples_leaf", "learning_rate", "colsample"
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def explain_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function so that its error for an unknown keyword names the keyword's equivalent."""
-    allowed = tuple(inspect.signature(function).parameters)
-
-    @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in allowed:
-                raise _unexpected_argument(function.__name__, name, allowed, args[0] if args else None)
-        return function(*args, **kwargs)
-
-    return checked
-
-
-def _unexpected_argument(
+def unexpected_argument(
     called: str, name: str, allowed: Iterable[str], ranker: object = None
 ) -> UnexpectedArgumentError:
     """Build the error for an argument that a function, or a method of a ranker, does not have.
 
-    >>> print(_unexpected_argument("evaluate", "group", ["model", "X", "y", "qid"]))
+    >>> print(unexpected_argument("evaluate", "group", ["model", "X", "y", "qid"]))
     evaluate() got an unexpected keyword argument 'group'.
     Hint: pass one query id per row, not group sizes: qid=np.repeat(np.arange(len(group)), group).
     """

@@ -25,7 +25,6 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import LinearModel, unchanged_by_errors
 from concordant.rankers.device_losses import device_form, torch_device, working_on
 from concordant.rankers.fit_progress import show_pass, show_steps
-from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.parts.linear_parts import LinearPreparation, PartitionedProblem, partitioned_problem
 from concordant.rankers.parts.ranker_source import (
     SGD_ON_CLUSTER,
@@ -241,7 +240,7 @@ class LinearRanker(LinearModel):
             else:
                 problem = self._partitioned_problem(recipe, *columns, client)
             problem.claim.warn()
-            warn_at_fit(self, y, qid)
+            self._warn_of_rows(y, qid)
             start = self.start(problem)
             with self.journal(recipe, problem, start) as journal:
                 solution = self.solve(problem, self.alpha, start, journal)

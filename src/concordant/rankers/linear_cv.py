@@ -19,7 +19,6 @@ from concordant.rankers.base import LinearModel, mean_score, unchanged_by_errors
 from concordant.rankers.fit_progress import show_count
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set, row_splits
 from concordant.rankers.linear import LinearRanker, Recipe
-from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.training import Problem
 from concordant.solvers import Solution
 from concordant.solvers.checkpoint import Checkpoint, Journal, check_folder, digest, parameter_text, step_key
@@ -207,7 +206,7 @@ class LinearRankerCV(LinearModel):
             rows = self._checked_rows(X, y, qid, sample_weight, query_weight)
             whole = ranker.problem(recipe, *rows)  # raises for wrong input, before any work
             whole.claim.warn()
-            warn_at_fit(self, y, qid)
+            self._warn_of_rows(y, qid)
             if eval_set is not None:
                 validation_rows = self._validation_rows(recipe[0], eval_set)
                 splits, make_splits = [], [partial(FitSplit, whole, validation_rows)]

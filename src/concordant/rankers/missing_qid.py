@@ -11,7 +11,6 @@ from concordant._base.warn import find_frame, warn_caller, warn_caller_once
 from concordant.data.check import on_host
 from concordant.data.queries import Queries
 from concordant.exceptions import QueryWarning
-from concordant.metrics.parse import metric as read_metric
 from concordant.types import ArrayLike
 
 # One list of more rows is taken for a mistake: a TREC run has 1,000 documents a topic, and the longest query
@@ -23,8 +22,7 @@ ROUTE = """Turn on metadata routing, and pass qid, and groups for folds of whole
     sklearn.set_config(enable_metadata_routing=True)
     GridSearchCV(model, grid, cv=GroupKFold(5)).fit(X, y, qid=qid, groups=qid)
     cross_val_score(model, X, y, cv=GroupKFold(5), params={"qid": qid, "groups": qid})"""
-FOLDS = "sklearn.model_selection", "_fit_and_score"  # where scikit-learn fits and scores each fold
-FOLD = "_fold_queries"  # attribute: the training queries of a ranker that is fitted there
+FOLDS = "sklearn.model_selection._fit_and_score"  # fits and scores a fold; `fit_params` are its training rows
 CUT = (
     "the folds cut queries: some queries have rows in both the training and the test rows, and parts of "
     "lists are scored. Use folds of whole queries: cv=GroupKFold(5), with groups=qid where qid is passed to "
@@ -32,17 +30,8 @@ CUT = (
 )
 
 
-def warn_at_fit(ranker: Any, y: Any, qid: ArrayLike) -> None:
-    """Warn of labels that are all (ir)relevant, and of too many rows without `qid`; arguments are checked."""
-    vars(ranker).pop(FOLD, None)
-    if y is None:  # a scan, which has ids
-        return
-    labels = on_host(y)
-    read_metric(ranker.metric).warn_of_labels(labels)
-    if qid is not None:
-        if _module_calls(*FOLDS):
-            vars(ranker)[FOLD] = _as_queries(qid)
-        return
+def warn_at_fit(labels: Any) -> None:
+    """Warn of too many rows without `qid`, one per label; arguments are checked."""
     if _module_calls("sklearn.model_selection"):
         warn_caller_once(_scikit_learn_text("fit()"), QueryWarning)
     elif (n_rows := len(labels if hasattr(labels, "__len__") else np.asarray(labels))) > LONGEST_LIST:
@@ -56,8 +45,9 @@ def warn_at_use(model: Any, call: str, n_rows: int, qid: ArrayLike) -> None:
     `call` is what the user should write, such as "score(X, y, qid=qid)".
     """
     if qid is not None:
-        trained = getattr(model, FOLD, None)
-        if trained is not None and _module_calls(*FOLDS):
+        frame, _ = find_frame(lambda module, function: f"{module.rpartition('.')[0]}.{function}" == FOLDS)
+        trained = None if frame is None else (frame.f_locals.get("fit_params") or {}).get("qid")
+        if trained is not None:
             warn_of_cuts([(trained, qid)])
         return
     sample = getattr(getattr(model, "certificate_", None), "sample", None)
@@ -95,9 +85,7 @@ def _scikit_learn_text(name: str) -> str:
     return f"{name} got no qid through scikit-learn, so all rows (of each fold) are one list. {ROUTE}"
 
 
-def _module_calls(module: str, function: str = "") -> bool:
+def _module_calls(module: str) -> bool:
     """Return True if a function of the module, or of a module inside it, is on the stack."""
-    frame, _ = find_frame(
-        lambda name, called: f"{name}.".startswith(f"{module}.") and function in ("", called)
-    )
+    frame, _ = find_frame(lambda name, _: f"{name}.".startswith(f"{module}."))
     return frame is not None

@@ -17,7 +17,6 @@ from concordant.metrics.parse import metric as read_metric
 from concordant.rankers.base import Ranker, query_ranks, unchanged_by_errors, warn_of_shortfall
 from concordant.rankers.fitted_certificate import Descent
 from concordant.rankers.folds import FitRows, bind_evaluation, read_eval_set
-from concordant.rankers.missing_qid import warn_at_fit
 from concordant.rankers.networks.network_training_set import NetworkTrainingSet, check_parameters
 from concordant.rankers.recipe import choose_surrogate
 from concordant.surrogates import Surrogate
@@ -265,7 +264,7 @@ class NeuralRanker(NetworkModel):
             validation_rows = None if eval_set is None else self.evaluation_rows(metric, eval_set)
             training_set = NetworkTrainingSet.from_rows(metric, surrogate, rows, self.assume, self.f)
             training_set.claim.warn()
-            warn_at_fit(self, y, qid)
+            self._warn_of_rows(y, qid)
             checkpoint = build_checkpoint(params, training_set, validation_rows, last_scorer)
             with nullcontext() if checkpoint is None else checkpoint.file.lock():
                 course = begin_course(params, checkpoint)

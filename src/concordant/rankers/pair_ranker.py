@@ -21,7 +21,7 @@ from concordant.rankers.base import FAR, Ranker, unchanged_by_errors, warn_of_sh
 from concordant.rankers.fit_progress import show_count, show_pass
 from concordant.rankers.fitted_certificate import FittedCertificate, Optimality, Sample
 from concordant.rankers.guarantee import Guarantee, check_decoder, label_space, look_up_guarantee
-from concordant.rankers.missing_qid import warn_at_fit, warn_at_use
+from concordant.rankers.missing_qid import warn_at_use
 from concordant.rankers.pair_features import TABLES, Groups, check_groups, pair_names
 from concordant.rankers.pair_scores import AffineScore, PairScorer
 from concordant.rankers.pair_training import PairProblem, PairSums, Regression, pair_targets
@@ -315,7 +315,7 @@ class PairRanker(PairModel):
                 preparation = PairPreparation(metric, groups, digests=self.checkpoint is not None)
                 problem, guarantee, sample = partitioned_pairs(preparation, source, self.decoder, reading)
             guarantee.warn()
-            warn_at_fit(self, y, qid)
+            self._warn_of_rows(y, qid)
             return self.adopt(metric, groups, sample, self.sum_pairs(metric, groups, problem))
 
     def problem(
