@@ -212,7 +212,8 @@ def test_nasty_sets_give_the_same_weights(problem, metric, fit_scale):
     plain = fitted(X[order], y[order], fit=fit_options, **options)
     parts = fitted(scan_of(X, y, ids, n_parts, seed=seed, **weights), **options)
     assert parts.solution_.value == pytest.approx(plain.solution_.value, rel=1e-6, abs=1e-12)
-    np.testing.assert_allclose(parts.coef_ * plain.scale_, plain.coef_ * plain.scale_, rtol=0, atol=1e-8)
+    # Unscaled features near 1e6 leave the weights less exact than the 1e-8 of ordinary data.
+    np.testing.assert_allclose(parts.coef_ * plain.scale_, plain.coef_ * plain.scale_, rtol=0, atol=1e-7)
 
 
 @settings(max_examples=30)
