@@ -233,14 +233,14 @@ def test_what_each_certificate_says(name):
     text = text_of(certificate)
     assert case.phrase in text
     assert text.startswith(certificate.subject)
-    assert ("It takes enough queries" in text) == (case.condition == EVERY)
+    assert ("It needs enough queries" in text) == (case.condition == EVERY)
     assert ("It is consistent under" in text) == (case.condition not in (EVERY, NOTHING))
     assert ("Reason: " in text) == (case.condition == NOTHING)
     assert ("penalties that go to 0" in certificate.limits()) == (case.condition != NOTHING)
     assert ("cannot express" in certificate.limits()) == (case.condition != NOTHING)
     assert certificate.theorem is None or certificate.theorem.statement in certificate.guaranteed()
     assert "Risk" not in text
-    assert "Here alpha is" in text
+    assert "the objective is" in text
     assert f"rests on {case.condition})" in repr(certificate)
     assert "|" not in text
     lines = str(certificate).splitlines()
@@ -286,9 +286,8 @@ def test_the_solvers_word_is_quoted(name):
     assert (optimality.converged, optimality.stopped_by) == (solution.converged, solution.stopped_by)
     assert optimality.alpha == getattr(model, "alpha_", model.alpha if hasattr(model, "alpha") else None)
     assert optimality.gap == solution.gap  # smooth losses and penalties, or a bundle
-    assert f"alpha is {optimality.alpha:g}, and the objective, {optimality.value:.6g}, is" in text_of(
-        model.certificate_
-    )
+    quoted = f"the objective is {optimality.value:.6g} at alpha={optimality.alpha:g}, "
+    assert quoted in text_of(model.certificate_)
 
 
 def test_a_gap_that_is_none_is_not_called_one():
@@ -296,7 +295,7 @@ def test_a_gap_that_is_none_is_not_called_one():
         lambda: LinearRanker("ndcg", "position_hinge").fit(GRADES.X, GRADES.y, qid=GRADES.qid)
     )
     assert model.certificate_.optimality.gap is None
-    assert "by estimate" in text_of(model.certificate_)
+    assert "an estimated" in text_of(model.certificate_)
     assert "at most" not in str(model.certificate_.optimality)
     free = LinearRanker("ndcg", "squared", alpha=0.0).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
     assert free.certificate_.optimality.gap is None
@@ -306,7 +305,7 @@ def test_a_gap_that_is_none_is_not_called_one():
 def test_work_cut_short_is_said():
     with pytest.warns(match="max_iter"):
         model = LinearRanker(max_iter=1).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
-    assert "max_iter ended the work before its tolerance" in text_of(model.certificate_)
+    assert "max_iter ended training early" in text_of(model.certificate_)
 
 
 def test_the_penalty_is_the_chosen_one():
@@ -434,8 +433,8 @@ def test_a_condition_of_pairs_serves_no_items():
     [
         (("precision", 1.0), "; rounding kept the solver from getting closer"),
         (("precision", None), "; rounding, or a corner of the loss, kept the solver from getting closer"),
-        (("interrupt", 1.0), "; Ctrl-C ended the work before its tolerance"),
-        (("callback", 1.0), "; the callback ended the work before its tolerance"),
+        (("interrupt", 1.0), "; Ctrl-C ended training early"),
+        (("callback", 1.0), "; the callback ended training early"),
     ],
 )
 def test_what_ended_the_work_is_said(ending, said):
@@ -874,7 +873,7 @@ def test_a_single_query(model, n):
     with contextlib.suppress(NoRiskBoundError):
         assert fitted.risk_bound(GRADES.X[:n], np.arange(n) % 2).vacuous
     json.loads(certificate.to_json())
-    assert "Here alpha is" in text_of(certificate)
+    assert "the objective is" in text_of(certificate)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])

@@ -513,7 +513,7 @@ def test_the_certificate_begins_with_the_first_weights():
 def test_the_certificate_says_what_was_chosen(tmp_path):
     options = QUICK | {"callback": lambda news: news.epoch == 2}
     whole = NeuralRanker(**options).fit(X, y, qid=qid)
-    assert "chosen on validation queries; the callback ended the work" in " ".join(
+    assert "chosen on validation queries; the callback ended training" in " ".join(
         str(whole.certificate_).split()
     )
     NeuralRanker(**QUICK | {"max_epochs": 1}, checkpoint=tmp_path).fit(X, y, qid=qid)
@@ -539,7 +539,7 @@ def test_the_best_epoch_is_kept():
     assert same(short, model)
     text = " ".join(str(model.certificate_).split())
     assert f"{model.best_epoch_} epochs (chosen on validation queries)" in text
-    assert "its least value is not known" in text
+    assert "the optimum is unknown" in text
     with pytest.raises(cc.exceptions.NoRiskBoundError, match="no bound is known for what networks express"):
         model.risk_bound(X, y, qid=qid)
 
@@ -620,7 +620,7 @@ def test_a_callback_sees_every_epoch_and_may_end_it():
     assert steps[-1].best_epoch == model.best_epoch_
     short = NeuralRanker(callback=lambda news: news.epoch == 2, **QUICK).fit(X, y, qid=qid)
     assert (short.n_iter_, short.stopped_by_) == (2, "callback")
-    assert "the callback ended the work" in " ".join(str(short.certificate_).split())
+    assert "the callback ended training" in " ".join(str(short.certificate_).split())
 
 
 def interrupting(epoch):

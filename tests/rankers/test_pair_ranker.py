@@ -663,7 +663,7 @@ def test_certificates_are_values_and_say_what_was_done():
     )
     assert "penalties that go to 0" in certificate.limits()
     assert "E[y_i / sum(y)] by those of items" in certificate.limits()
-    assert "Here alpha is 0.25, and the objective" in text
+    assert "at alpha=0.25" in text
     other = PairRanker("pd").fit(X, y, qid=qid).certificate_
     assert certificate != other
     assert "by those of items" not in str(other)

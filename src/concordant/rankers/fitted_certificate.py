@@ -66,14 +66,15 @@ class Optimality:
         return cls(float(solution.value), float(solution.excess), gap, *end, float(alpha))
 
     def __str__(self) -> str:
-        near = f"by estimate {self.excess:.1e} above its optimum"
+        near = f"an estimated {self.excess:.1e} above the optimum"
         if self.gap is not None and self.gap <= ROUNDING * abs(self.value):
-            near = "at its optimum, up to rounding"
+            near = "optimal up to rounding"
         elif self.gap is not None and self.gap <= self.excess:
-            near = f"at most {self.gap:.1e} above its optimum"
+            near = f"at most {self.gap:.1e} above the optimum"
         elif self.gap is not None:
             near += f", and at most {self.gap:.1e}"
-        text = f"Here alpha is {self.alpha:g}, and the objective, {self.value:.6g}, is {near}"
+        solved = "Solved" if self.converged else "Not solved to tolerance"
+        text = f"{solved}: the objective is {self.value:.6g} at alpha={self.alpha:g}, {near}"
         return text if self.converged else f"{text}; {self.ending}"
 
     @property
@@ -82,7 +83,7 @@ class Optimality:
         if self.stopped_by == "precision":
             corner = ", or a corner of the loss," if self.gap is None else ""
             return f"rounding{corner} kept the solver from getting closer"
-        return f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work before its tolerance"
+        return f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended training early"
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ class Descent:
         is_chosen = self.chosen or self.stopped_by == "early_stopping"
         by = ["chosen on validation queries"] if is_chosen else []
         if self.stopped_by not in ("limit", "early_stopping"):
-            by += [f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended the work"]
-        text = f"Here {self.n_iter} {self.unit} ({'; '.join(by or ['their number was set'])})"
+            by += [f"{ENDINGS.get(self.stopped_by, self.stopped_by)} ended training"]
+        text = f"Trained: {self.n_iter} {self.unit} ({'; '.join(by or ['number set in advance'])})"
         took = f"took the mean training loss from {self.first:.6g} to {self.value:.6g}"
-        return f"{text} {took}; its least value is not known"
+        return f"{text} {took}; the optimum is unknown"
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ EXPRESSED = {  # what the features must be able to express
     "ap": "E[y_i y_j / sum(y)] of two items by the features of pairs, E[y_i / sum(y)] by those of items",
     "pd": "E[a_ij - a_ji] by the features of pairs",
 }
-NEEDED = "It takes enough queries, features that express the best scores, weights that ignore the labels."
+NEEDED = "It needs enough queries, features that can express the best scores, weights that ignore the labels."
 EXAMPLE = 0.01  # regret of a loss
 LOSS = {  # the loss whose regret bounds that of the metric; for pairs, by metric
     "ap": "squared loss of a query, summed over its pairs and its items (the objective has their means),",
