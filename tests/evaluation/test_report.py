@@ -481,6 +481,26 @@ KINDS = {
 CURVES = {"cv": ["penalty alpha"], "lightgbm": ["trees"], "neural": ["epoch", "epoch"]}
 
 
+def test_a_guarantee_is_qualified_if_the_model_ranks_badly(toy):
+    model = cc.LinearRanker("ndcg@5").fit(toy.X, toy.y, qid=toy.qid)
+    data = toy.X, toy.y
+    good = cc.report(model, *data, qid=toy.qid, n_boot=9)
+    assert not good.certificate.caution
+    assert '<strong class="proven">' in good.to_html()
+    behind = cc.report(
+        model, *data, qid=toy.qid, n_boot=9, baseline=toy.y.astype(float), baseline_name="oracle"
+    )
+    model.coef_ = np.zeros_like(model.coef_)
+    flat = cc.report(model, *data, qid=toy.qid, n_boot=9)
+    assert behind.certificate.caution == "on these queries this model is worse than oracle"
+    assert flat.certificate.caution == "this model learned nothing: all its scores are equal"
+    for report in (behind, flat):
+        text = " ".join(report.to_html().split())
+        assert 'class="proven"' not in text
+        assert 'class="status proven"' not in text
+        assert f"whatever the labels are like. But {report.certificate.caution}." in text
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore::concordant.GuaranteeWarning", "ignore::UserWarning")
 def test_every_estimator_has_a_whole_report(name, toy):

@@ -223,6 +223,7 @@ def assemble_report(
     headline = metrics[0]
     against = baseline or _equal_scores(model)
     paired_metrics = [measure_metric(metric, model, against) for metric in metrics]
+    rows = metric_rows(paired_metrics, trust)
     same_rows = baseline is not None and baseline.queries is model.queries
     refits = None
     if request.learning_curve is not None:
@@ -230,13 +231,13 @@ def assemble_report(
     return Report(
         title=request.title or f"Report on {model.name}",
         judged=_describe_data(model, against, headline, request, has_baseline=baseline is not None),
-        metrics=metric_rows(paired_metrics, trust),
+        metrics=rows,
         conventions=_describe_conventions(metrics, model),
         distribution=count_by_value(paired_metrics[0]),
         gains=sort_by_gain(paired_metrics[0], model.queries),
         learning=describe_learning(request.model, request.validation_history, refits),
         calibration=calibrate_grades(model, trust.confidence),
-        certificate=describe_certificate(request.model),
+        certificate=describe_certificate(request.model, model.scores, rows[0], against.name),
         weights=feature_weights(request.model, request.X, model, headline, trust.seed, request.features),
         worst=find_worst_queries(paired_metrics[0], model, baseline if same_rows else None),
         counts=count_caveats(model, paired_metrics[0].mean.n_skipped, request.noticed),

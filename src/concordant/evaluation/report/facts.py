@@ -18,6 +18,7 @@ from concordant.evaluation.report.report_values import (
     Estimate,
     FeatureWeights,
     Learning,
+    MetricRow,
 )
 from concordant.evaluation.report.scored import ScoredRows, Trust, estimate_means, thin
 from concordant.exceptions import ConcordantError, ParameterError
@@ -170,7 +171,9 @@ def model_scores(model: Any, X: ArrayLike, queries: Queries) -> Any:
     return ranker.scores_to_rank(X if ranker is model else _unwrap_model(model, X)[1], queries)
 
 
-def describe_certificate(model: Any) -> CertificateSummary | None:
+def describe_certificate(
+    model: Any, scores: FloatArray, row: MetricRow, baseline: str
+) -> CertificateSummary | None:
     """Describe the certificate in words; None if the model has none."""
     certificate = getattr(last_step(model), "certificate_", None)
     if not isinstance(certificate, FittedCertificate):
@@ -178,11 +181,23 @@ def describe_certificate(model: Any) -> CertificateSummary | None:
     return CertificateSummary(
         status=certificate.status,
         plain=_plain_words(certificate),
+        caution=_caution(scores, row, baseline),
         guaranteed=certificate.guaranteed(),
         limits=certificate.limits(),
         fitted=f"{certificate.optimality}.",
         regret=certificate.regrets(),
     )
+
+
+def _caution(scores: FloatArray, row: MetricRow, baseline: str) -> str:
+    """Return what qualifies a guarantee: a model without distinct scores, or one behind its baseline."""
+    ranked = scores[np.isfinite(scores)]
+    if not ranked.size or ranked.min() == ranked.max():
+        return "this model learned nothing: all its scores are equal"
+    apart = row.difference.value
+    if apart and (apart < 0.0) == row.greater_is_better:
+        return f"on these queries this model is worse than {baseline}"
+    return ""
 
 
 def _plain_words(certificate: FittedCertificate) -> str:

@@ -161,10 +161,11 @@ class GradeByScore:
 
 @dataclass(frozen=True)
 class CertificateSummary:
-    """Guarantees of the model, in words."""
+    """Guarantees of the model, in words; `caution` says if the model ranks badly all the same."""
 
     status: str
     plain: str
+    caution: str
     guaranteed: str
     limits: str
     fitted: str
