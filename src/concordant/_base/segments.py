@@ -67,7 +67,9 @@ def _compiled_by(function: Function, fastmath: bool | set[str]) -> Function:
 def _share_overloads(compiled: Any) -> None:
     """Let callers that pass a constant use the overload for its type: numba would compile another."""
     unliteral: Any = import_module("numba.core.types").unliteral
-    find_template = compiled.get_call_template
+    find_template = getattr(compiled, "get_call_template", None)
+    if find_template is None:  # a version of numba that finds overloads otherwise
+        return
 
     def unliteral_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         named = {name: unliteral(kind) for name, kind in kws.items()}
@@ -80,7 +82,9 @@ def _share_overloads(compiled: Any) -> None:
 def _defer_blas() -> None:
     """Let numba import scipy.linalg when a function multiplies matrices, not with the first kernel."""
     linalg: Any = import_module("numba.np.linalg")
-    check = linalg.ensure_blas
+    check = getattr(linalg, "ensure_blas", None)
+    if check is None:  # a version of numba without this check
+        return
     linalg.ensure_blas = lambda: None
     try:
         import_module("numba.np.arraymath")  # it only checks that scipy has a BLAS, which takes 0.1 s
