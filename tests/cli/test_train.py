@@ -523,6 +523,7 @@ def test_warnings_of_the_fit_are_notes(home, tmp_path):
         (["--model", "liner"], "unknown model 'liner'. Did you mean 'linear'?"),
         (["-m", "ndgc"], "unknown metric 'ndgc'"),
         (["--set", "alhpa=1"], "unknown parameter of linear 'alhpa'. Did you mean 'alpha'?"),
+        (["--set", "reg_lambda=1"], "Hint: it is alpha here. The known ones are"),
         (["--set", "alpha"], "NAME=VALUE"),
         (["--set", "alpha=-1"], "alpha must be a finite number >= 0, got -1.0."),
         (["--set", "alpha=[1"], "TOML value"),

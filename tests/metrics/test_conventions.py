@@ -365,3 +365,14 @@ def test_every_metric_of_grades_is_asked_for_its_fields():
 
 def test_a_field_that_changes_nothing_is_noticed():
     assert fields_that_matter("dcg@3") != {*cm.metric("dcg@3").convention_fields, "short_list"}
+
+
+def exceeds_1(name):
+    """True if the metric is above 1 on some query."""
+    y, s, qid, _ = ragged(0)
+    return bool(np.nanmax(cm.metric(name).per_query(y, s, qid=qid)) > 1.0)
+
+
+@pytest.mark.parametrize("name", FIELD_METRICS)
+def test_a_metric_states_whether_it_is_bounded(name):
+    assert cm.metric(name).bounded != exceeds_1(name)

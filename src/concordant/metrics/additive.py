@@ -136,6 +136,7 @@ class DCG(Additive):
     """
 
     name: ClassVar[str] = "dcg"
+    bounded: ClassVar[bool] = False
     label_spaces: ClassVar[tuple[str, ...]] = GRADED
     convention_fields: ClassVar[tuple[str, ...]] = ("gain", "discount", "ties", "empty")
 
@@ -152,6 +153,7 @@ class NDCG(DCG):
     """
 
     name: ClassVar[str] = "ndcg"
+    bounded: ClassVar[bool] = True
     convention_fields: ClassVar[tuple[str, ...]] = ("gain", "discount", "ties", "empty", "short_list")
     normalised: ClassVar[bool] = True
 
@@ -273,6 +275,7 @@ class ERU(Additive):
     v: float = 0.0
     w: float = 5.0
     name: ClassVar[str] = "eru"
+    bounded: ClassVar[bool] = False
     label_spaces: ClassVar[tuple[str, ...]] = GRADED
     convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty")
 

@@ -123,6 +123,7 @@ class Metric:
     joint_targets: ClassVar[bool] = False  # a query's targets may be a stand-in because of other queries
     label_spaces: ClassVar[tuple[str, ...]] = ()  # names of `theory.spaces.SPACES`, the default first
     convention_fields: ClassVar[tuple[str, ...]] = ()  # fields of it that matter; (): unknown
+    bounded: ClassVar[bool] = True  # no value is above 1
     compares_pairs: ClassVar[bool] = False  # undefined where no two items of the query differ
 
     def __call__(

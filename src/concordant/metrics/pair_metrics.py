@@ -94,6 +94,7 @@ class PD(Discordance):
     """
 
     name: ClassVar[str] = "pd"
+    bounded: ClassVar[bool] = False
     label_spaces: ClassVar[tuple[str, ...]] = ("preferences", "binary", "grades")
     convention_fields: ClassVar[tuple[str, ...]] = ("ties", "empty")
     greater_is_better: ClassVar[bool] = False

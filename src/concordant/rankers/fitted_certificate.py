@@ -15,7 +15,6 @@ from concordant.metrics.parse import METRICS
 from concordant.metrics.standardization import EVERY, NOTHING
 from concordant.rankers.guarantee import PROVEN_DECODE, Guarantee
 from concordant.solvers import Solution
-from concordant.theory.bounds.hinges import UNBOUNDED
 from concordant.theory.catalogue import MEANINGS, meaning_of
 from concordant.theory.certificate import SHORT_STATUSES, in_few_lines
 from concordant.theory.kinds import PairSquared, format_surrogate
@@ -406,7 +405,7 @@ class FittedCertificate:
 
 
 def _is_at_most_1(metric: Metric) -> bool:
-    return type(metric) in METRICS.values() and metric.name not in UNBOUNDED
+    return type(metric) in METRICS.values() and metric.bounded
 
 
 def to_plain(value: Any) -> Any:

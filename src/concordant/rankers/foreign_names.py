@@ -75,6 +75,16 @@ def invalid_parameter(ranker: Any, name: str) -> UnexpectedArgumentError:
     return UnexpectedArgumentError(problem, _hint(name, parameters, [], owner))
 
 
+def equivalent(name: str, parameters: Iterable[str]) -> str:
+    """Return the parameter that another library calls `name`; empty if there is none.
+
+    >>> equivalent("num_leaves", ["max_leaf_nodes", "n_jobs"])
+    'max_leaf_nodes'
+    """
+    allowed = set(parameters)
+    return next((ours for ours, theirs in SYNONYMS.items() if name in theirs and ours in allowed), "")
+
+
 def _hint(name: str, names: list[str], parameters: list[str], owner: str) -> str:
     synonyms = [name, *(ours for ours, theirs in SYNONYMS.items() if name in theirs)]
     for ours in synonyms:

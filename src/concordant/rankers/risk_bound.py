@@ -13,7 +13,7 @@ from concordant.exceptions import ConcordantError, NoRiskBoundError
 from concordant.rankers.recipe import training_labels
 from concordant.surrogates import Surrogate
 from concordant.theory.bounds.empirical import EmpiricalBound, bound_of_fit
-from concordant.theory.bounds.hinges import UNBOUNDED, has_hinge_facts
+from concordant.theory.bounds.hinges import has_hinge_facts
 from concordant.theory.bounds.smooth import bound_of_loss, why_unbounded
 from concordant.types import ArrayLike
 
@@ -52,7 +52,7 @@ def _why_unbounded(loss: Surrogate) -> str:
     """Return why no bound is known for a loss; empty if one is."""
     if not has_hinge_facts(loss):
         return why_unbounded(loss)
-    name = getattr(getattr(loss, "metric", None), "name", "")  # of a listwise hinge
-    if name in UNBOUNDED:
-        return f"{name} has no largest loss; concordant.theory.bounds.empirical(largest=...) takes one"
+    metric = getattr(loss, "metric", None)  # of a listwise hinge
+    if metric is not None and not metric.bounded:
+        return f"{metric.name} has no largest loss; concordant.theory.bounds.empirical(largest=...) takes one"
     return ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from concordant.cli.shared.output import argument, option, switch
 from concordant.cli.shared.row_options import TrainingColumns
 from concordant.exceptions import ParameterError, UnknownNameError
+from concordant.rankers.foreign_names import equivalent
 
 if TYPE_CHECKING:
     from concordant.cli.runs.config import Config
@@ -62,7 +63,8 @@ def complete_parameters(kind: str, settings: Mapping[str, Any]) -> dict[str, Any
                 f"{name} is set by {flag} (in a file: {flag[2:]}), got {name}={value!r}."
             )
         if name not in defaults:
-            raise UnknownNameError(f"parameter of {kind}", name, defaults)
+            ours = equivalent(name, defaults)
+            raise UnknownNameError(f"parameter of {kind}", name, defaults, f"it is {ours} here." * bool(ours))
     return {
         name: convert_like(settings[name], default) if name in settings else default
         for name, default in defaults.items()

@@ -125,7 +125,6 @@ def variety(levels: Sequence[int]) -> int:
     return int(m**2 - max(0, 2 * max(levels) - m) ** 2)
 
 
-UNBOUNDED = ("dcg", "eru", "pd", "wpd")  # metrics whose losses may be above 1
 ROUNDING = 1e-9
 
 PerList = Callable[[FloatArray], FloatArray]
@@ -254,7 +253,7 @@ def _order_hinge_facts(loss: ListwiseHinge, y: FloatArray, queries: Queries, lar
         error=metric_gap,
         largest=largest,
         assumes=(
-            *(f"no order of a list loses more than {largest:g}",) * (metric.name in UNBOUNDED),
+            *(f"no order of a list loses more than {largest:g}",) * (not metric.bounded),
             *(f"no list has more than {longest} items",) * (soft > 0.0),
         ),
         assumes_height=(f"no list is shorter than {shortest} items",),
