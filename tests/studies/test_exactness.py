@@ -201,7 +201,7 @@ def test_merged_draws_give_the_fit_of_all_draws(metric, name):
     plain = clone(merged).fit(outcomes.X[np.concatenate(rows)], y, qid=Queries.from_sizes([4] * 60))
     if method.decoder:
         for merged_scores, plain_scores in zip(
-            *(model.predict_pairs(np.eye(80)) for model in (merged, plain)), strict=True
+            *(model.predict_pairs(np.eye(80), qid=np.zeros(80)) for model in (merged, plain)), strict=True
         ):
             np.testing.assert_allclose(merged_scores, plain_scores, atol=1e-9)
     else:
