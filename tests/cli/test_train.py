@@ -684,6 +684,22 @@ def test_the_features_taken_are_named_and_chosen(wide, source, more):
     assert "'f1' stands before 'f5'" in refusal(*base, "--features", "f5-f1")
 
 
+def test_columns_that_are_needed_are_not_excluded(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,y,f1\n1,1,0.5\n1,0,0.1\n")
+    base = ["train", tmp_path / "a.csv", "-o", tmp_path / "run"]
+    for name in ("qid", "y"):
+        assert f"column '{name}' is excluded" in refusal(*base, "--exclude", name)
+    for options in (["--exclude", "f1"], ["--features", "f1", "--exclude", "f1"]):
+        assert "no column is left for features" in refusal(*base, *options)
+
+
+def test_pairs_learn_nothing_from_equal_labels(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,y,f1\n1,1,0.5\n1,1,0.1\n2,1,0.3\n2,1,0.2\n")
+    text = refusal("train", tmp_path / "a.csv", "--model", "pairs", "--metric", "ap", "-o", tmp_path / "run")
+    assert "nothing can be learned" in text
+    assert "every label is 1" in text
+
+
 def test_excluded_columns_need_not_be_in_other_tables(wide):
     text = (wide / "wide.csv").read_text().replace("weight", "note")
     (wide / "test.csv").write_text(text)

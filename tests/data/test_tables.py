@@ -483,6 +483,31 @@ def test_a_first_line_that_may_be_a_header_or_a_row_is_refused(tmp_path, line):
         cc.write_parquet([tmp_path / "a.csv"], tmp_path / "a.parquet", grade=line[0], qid=line[2])
 
 
+@pytest.mark.parametrize(
+    "first",
+    [b"2,7,0.5,\n", b"2,7,0.5,nan\n", b"2,7,0.5,NA\n", b"\n2,7,0.5,1\n", b"\xef\xbb\xbf2,7,0.5,1\n"],
+    ids=["empty cell", "nan", "NA", "empty line", "byte order mark"],
+)
+def test_numbers_may_be_missing_in_a_first_line_without_names(tmp_path, first):
+    path = tmp_path / "a.csv"
+    path.write_bytes(first + b"1,7,0.25,0.5\n0,7,0.75,0.5\n")
+    roles = {"grade": "1", "qid": "2", "features": ["3"]}
+    assert read_table(path, **roles).y.tolist() == [2.0, 1.0, 0.0]
+    assert cc.write_parquet([path], tmp_path / "a.parquet", **roles).n_rows == 3
+
+
+@pytest.mark.parametrize("line", ['"10","20","30"', ",10,20"])
+def test_quotes_or_an_empty_first_cell_make_a_header(tmp_path, line):
+    (tmp_path / "a.csv").write_text(f"{line}\n2,1,0.5\n")
+    with pytest.raises(ConcordantError, match="10"):
+        read_table(tmp_path / "a.csv", qid="1", grade="2", features=["3"])
+
+
+def test_a_range_without_features_is_refused():
+    with pytest.raises(LabelError, match="holds no feature"):
+        from_frame(pd.DataFrame({"qid": [1], "y": [1], "f": [0.5]}), features="qid-y")
+
+
 def test_one_name_makes_a_header(tmp_path):
     (tmp_path / "a.csv").write_text("qid,grade,7\n1,0,5.0\n")
     assert read_table(tmp_path / "a.csv").X.tolist() == [[5.0]]

@@ -213,6 +213,12 @@ def test_a_query_that_would_read_as_a_comment_is_not_written(tmp_path):
         write_qrels(tmp_path / "q", ["#1"], ["#a"], [1])
 
 
+def test_ids_that_are_numbers_meet_their_texts():
+    qrels = Qrels(np.array([1, 1]), np.array(["a", "b"]), np.array([2, 1]))
+    run = Run(np.array(["1", "1"]), np.array(["a", "c"]), np.array([3.0, 1.0]), "t")
+    assert len(join(qrels, run).y) == 3
+
+
 @given(st.lists(st.lists(st.text("ab\u00e9", max_size=3), max_size=5), min_size=1, max_size=3))
 def test_ids_are_encoded_alike_on_few_and_many_rows(columns):
     arrays = [np.array(column, dtype=np.str_) for column in columns]

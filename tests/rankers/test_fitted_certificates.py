@@ -783,7 +783,7 @@ def test_the_bound_holds_on_fresh_queries(fit_scale):
     ("model", "reason"),
     [
         (LinearRanker("ndcg", Duchi("cosh")), "a risk bound of duchi is known for the penalty 'square' only"),
-        (PairRanker("ap"), "no risk bound is known for this loss"),
+        (PairRanker("ap"), "no bound is known for decoded orders"),
         (MaxMarginRanker("dcg"), "dcg has no largest loss"),
         (MaxMarginRanker("wpd"), "wpd has no largest loss"),
         (MaxMarginRanker("ap", mode="sum_interleavings"), "no risk bound is known for this loss"),
@@ -797,7 +797,7 @@ def test_where_there_is_no_bound_the_reason_is_said(model, reason):
         fitted.risk_bound(GRADES.X, GRADES.y, qid=GRADES.qid)
 
 
-def test_a_broken_promise_is_said():
+def test_a_broken_promise_bounds_by_a_union():
     """A warm start far out that is not brought back: the penalty bounds the minimiser, not this."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -805,8 +805,22 @@ def test_a_broken_promise_is_said():
         model.coef_ = 100.0 * np.ones(4)
         model.set_params(warm_start=True, callback=lambda _: True).fit(GRADES.X, GRADES.y, qid=GRADES.qid)
     assert np.linalg.norm(model.coef_) > np.sqrt(2.0)
-    with pytest.raises(NoRiskBoundError, match=r"the penalty allows at most 1\.414"):
-        model.risk_bound(GRADES.X, GRADES.y, qid=GRADES.qid)
+    bound = model.risk_bound(GRADES.X, GRADES.y, qid=GRADES.qid)
+    assert bound.rule == "union"
+    assert np.sqrt(2.0) < bound.B
+
+
+def test_a_bound_on_other_queries_needs_no_promise():
+    """Shorter lists of lower grades allow shorter weights than those of the fit."""
+    with knowingly():
+        model = LinearRanker("ndcg@5", "position_hinge", fit_scale=False, alpha=10.0)
+        model.fit(GRADES.X, GRADES.y, qid=GRADES.qid)
+    whole = model.risk_bound(GRADES.X, GRADES.y, qid=GRADES.qid)
+    few = np.unique(GRADES.qid, return_index=True)[1][:, None] + np.arange(2)
+    part = model.risk_bound(GRADES.X[few.ravel()], GRADES.y[few.ravel()] > 2, qid=GRADES.qid[few.ravel()])
+    assert np.isfinite(part.value)
+    model.set_params(fit_scale=True, alpha=7.0)  # parameters of the next fit
+    assert model.risk_bound(GRADES.X, GRADES.y, qid=GRADES.qid) == whole
 
 
 def test_a_loaded_ranker_has_the_same_bound(tmp_path):

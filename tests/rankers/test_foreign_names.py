@@ -107,3 +107,12 @@ def test_warnings_point_at_the_users_line():
     with pytest.warns(cc.GuaranteeWarning) as caught:
         cc.BoostedRanker("ap", surrogate="preorder", n_estimators=2, n_jobs=1).fit(*ROWS, qid=DATA.qid)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_subclasses_may_pass_keywords_on():
+    class Passing(cc.LinearRanker):
+        def fit(self, X, y=None, **keywords):
+            return super().fit(X, y, **keywords)
+
+    data = cc.synthetic.grades(n_queries=20, n_items=5, seed=0)
+    assert Passing().fit(data.X, data.y, qid=data.qid).n_queries_ == 20

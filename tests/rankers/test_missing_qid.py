@@ -119,13 +119,24 @@ def test_folds_that_cut_queries():
     text = one_warning(
         lambda: cross_val_score(cc.LinearRanker("ndcg@5"), X, y, cv=folds, params={"qid": qid})
     )
-    assert text.startswith("the folds cut queries")
+    assert text.startswith("The folds cut queries")
     assert "cv=GroupKFold(5)" in text
     search = GridSearchCV(cc.LinearRanker("ndcg@5"), {"alpha": [1.0]}, cv=folds)
     assert "cut queries" in one_warning(lambda: search.fit(X, y, qid=qid))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search.best_estimator_.score(X[5:], y[5:], qid=qid[5:])  # refitted to all rows, and not in a fold
+
+
+@pytest.mark.usefixtures("routing")
+def test_queries_cut_in_halves_are_noticed():
+    data = cc.synthetic.grades(n_queries=20, n_items=10, seed=0)
+    first = np.arange(200) % 10 < 5
+    halves = [(np.flatnonzero(first), np.flatnonzero(~first))]
+    model, params = cc.LinearRanker("ndcg@5"), {"qid": data.qid}
+    assert "cut queries" in one_warning(
+        lambda: cross_val_score(model, data.X, data.y, cv=halves, params=params)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")

@@ -18,7 +18,7 @@ class _Deferred(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:  # something else imported it meanwhile
-            del sys.modules[self.__name__]
+            sys.modules.pop(self.__name__, None)
         return getattr(import_module(self.__name__), name)
 
 
@@ -32,7 +32,7 @@ def _deferred(*names: str) -> Iterator[None]:
     finally:
         for name, module in stands_in.items():
             if sys.modules.get(name) is module:
-                del sys.modules[name]
+                sys.modules.pop(name, None)
 
 
 with _deferred("pandas", "scipy.stats"):

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from types import FrameType
 
 # No user wrote the lines there.
-PASSED_OVER = frozenset({"concordant", "sklearn", "joblib", "lightgbm", "xgboost", "catboost", "distributed"})
+PASSED_OVER = frozenset(
+    {"catboost", "concordant", "distributed", "joblib", "lightgbm", "multiprocessing", "sklearn", "xgboost"}
+)
 _last_location: dict[type[Warning], tuple[object, ...]] = {}  # of `warn_caller_once`
 
 
@@ -37,6 +39,9 @@ def warn_caller_once(text: str, category: type[Warning] = UserWarning) -> None:
 
     scikit-learn resets what Python remembers of warnings in every fold: each would warn again.
     """
+    if find_frame(lambda module, _: module.startswith("sklearn."))[0] is None:
+        warn_caller(text, category)
+        return
     frame, level = find_frame(_is_outside)
     location = text, id(frame), frame and frame.f_lasti
     if location != _last_location.get(category):

@@ -84,7 +84,10 @@ R = TypeVar("R")
 
 def explain_unknown_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function so that its error for an unknown keyword names the keyword's equivalent."""
-    allowed = tuple(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return function
+    allowed = tuple(parameters)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -112,7 +115,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name in ("__init__", "fit", "rank"):
-            if name in vars(cls):
+            if inspect.isfunction(vars(cls).get(name)):
                 setattr(cls, name, explain_unknown_arguments(vars(cls)[name]))
 
     def set_params(self, **params: Any) -> Self:
@@ -196,7 +199,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         scores = self.scores_to_rank(X, qid)
         warn_at_use(self, "score(X, y, qid=qid)", len(scores), qid)
         metric, labels = self._score_metric(), on_host(y)
-        metric.warn_of_labels(labels)
+        if qid is not None and Queries.for_rows(qid, len(scores), "X").n_queries > 1:  # one query may be so
+            metric.warn_of_labels(labels)
         return mean_score(metric, labels, scores, qid, query_weight)
 
     def _score_metric(self) -> Metric:
@@ -229,6 +233,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             For trees, networks and pairs: no bound is known.
         """
         del X, y, qid
+        check_is_fitted(self)
         raise NoRiskBoundError(self._no_risk_bound)
 
     def scores_to_rank(self, X: ArrayLike, qid: ArrayLike) -> FloatArray:
@@ -295,9 +300,10 @@ class LinearModel(Ranker):
         check_is_fitted(self, "coef_")
         refuse_parts(X, "X")
         self._check_columns(X, y, qid=qid)
+        warn_at_use(self, "risk_bound(X, y, qid=qid)", len(on_host(y)), qid)
         certificate = self.certificate_
         # Weights of labels change the loss at scores 0, by which the penalty bounds the weights.
-        unscaled = not self.fit_scale and bool((self.scale_ == 1.0).all())
+        unscaled = bool((self.scale_ == 1.0).all())
         promised = self._penalty_is_fixed and unscaled and not certificate.sample.weighted
         alpha = getattr(certificate.optimality, "alpha", 0.0) if promised else 0.0
         return bound_risk(self, X, y, qid, alpha)

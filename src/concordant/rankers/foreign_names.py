@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +12,6 @@ from concordant.exceptions import UnexpectedArgumentError
 # The same thing by another name: ours -> theirs.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "alpha": ("l2", "reg_lambda", "lambda_l2"),
-    "alphas": ("Cs",),
     "categorical_features": ("categorical_feature", "cat_features"),
     "colsample": ("colsample_bytree", "feature_fraction", "rsm"),
     "early_stopping": ("early_stopping_rounds", "early_stopping_round", "od_wait", "n_iter_no_change"),
@@ -20,10 +20,11 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "learning_rate": ("eta", "shrinkage_rate", "lr"),
     "max_depth": ("depth",),
     "max_epochs": ("n_estimators", "iterations", "epochs", "n_epochs", "max_iter"),
+    "max_iter": ("n_iter", "iterations", "num_iterations"),
     "max_leaf_nodes": ("num_leaves", "max_leaves"),
-    "min_samples_leaf": ("min_child_samples", "min_data_in_leaf", "min_child_weight"),
+    "min_samples_leaf": ("min_child_samples", "min_data_in_leaf"),
     "monotonic_cst": ("monotone_constraints",),
-    "n_estimators": ("num_iterations", "num_boost_round", "iterations", "n_iter", "max_iter", "num_trees"),
+    "n_estimators": ("num_boost_round", "num_trees", "num_iterations", "iterations", "n_iter", "max_iter"),
     "n_jobs": ("num_threads", "n_threads", "nthread", "thread_count"),
     "random_state": ("seed", "random_seed"),
     "sample_weight": ("weight", "weights"),
@@ -41,13 +42,17 @@ HINTS: Mapping[str, str] = {
     **dict.fromkeys(("eval_group", "eval_qid", "eval_query_id"), EVAL_QID),
     **dict.fromkeys(("objective", "loss_function", "eval_at", "eval_metric", "metrics", "scoring"), METRIC),
     **dict.fromkeys(("eval_set", "valid_sets", "validation", "validation_data"), HELD_OUT),
-    "C": "use alpha=1/C.",
     "label_gain": "the gain is part of the metric's name: metric='ndcg@10[gain=linear]'.",
     "lambdarank_truncation_level": PAIRS,
     "lambdarank_num_pair_per_sample": PAIRS,
-    "callbacks": "the constructor takes callback=, a function that is called after each round.",
+}
+IF_TAKEN: Mapping[str, tuple[str, str]] = {  # advice by another parameter, if the ranker has that
+    "C": ("alpha", "use alpha=1/C."),
+    "Cs": ("alphas", "use alphas=, which are 1/Cs."),
+    "callbacks": ("callback", "the constructor takes callback=, a function that is called after each round."),
 }
 OF_TREES = "n_estimators", "max_leaf_nodes", "max_depth", "min_samples_leaf", "learning_rate", "colsample"
+STEPS = "iterations", "n_iter", "num_iterations", "max_iter"  # not of trees alone
 
 
 def unexpected_argument(
@@ -63,16 +68,16 @@ def unexpected_argument(
     if "self" in allowed:
         owner: Any = type(ranker)
         called = owner.__name__ if called == "__init__" else f"{owner.__name__}.{called}"
-        parameters = [*owner._get_param_names()]  # noqa: SLF001
+        if called != owner.__name__:
+            parameters = [*owner._get_param_names()]  # noqa: SLF001
     problem = f"{called}() got an unexpected keyword argument {name!r}"
-    return UnexpectedArgumentError(problem, _hint(name, names, parameters, type(ranker).__name__))
+    return UnexpectedArgumentError(problem, _hint(name, names, parameters, type(ranker)))
 
 
 def invalid_parameter(ranker: Any, name: str) -> UnexpectedArgumentError:
     """Build the error for a parameter that a ranker does not have, as scikit-learn words it."""
-    owner, parameters = type(ranker).__name__, ranker._get_param_names()  # noqa: SLF001
-    problem = f"Invalid parameter {name!r} for estimator {owner}"
-    return UnexpectedArgumentError(problem, _hint(name, parameters, [], owner))
+    problem = f"Invalid parameter {name!r} for estimator {type(ranker).__name__}"
+    return UnexpectedArgumentError(problem, _hint(name, ranker._get_param_names(), [], type(ranker)))  # noqa: SLF001
 
 
 def equivalent(name: str, parameters: Iterable[str]) -> str:
@@ -85,18 +90,32 @@ def equivalent(name: str, parameters: Iterable[str]) -> str:
     return next((ours for ours, theirs in SYNONYMS.items() if name in theirs and ours in allowed), "")
 
 
-def _hint(name: str, names: list[str], parameters: list[str], owner: str) -> str:
+def _hint(name: str, names: list[str], parameters: list[str], owner: Any) -> str:
+    """Return advice on a name that is none of `names`; `parameters` are those of the owner's constructor."""
     synonyms = [name, *(ours for ours, theirs in SYNONYMS.items() if name in theirs)]
-    for ours in synonyms:
-        if ours in names:
-            return f"use {ours}=."
-        if ours in parameters:
-            return f"pass it to the constructor: {owner}({ours}=...)."
+    if advice := next(
+        filter(None, (_where_it_belongs(ours, names, parameters, owner) for ours in synonyms)), ""
+    ):
+        return advice
+    taken, advice = IF_TAKEN.get(name, ("", ""))
+    if taken in (*names, *parameters):
+        return advice
     if name in HINTS:
         return HINTS[name]
-    if of_trees := [ours for ours in synonyms if ours in OF_TREES]:
+    of_trees = [ours for ours in synonyms if ours in OF_TREES and name not in STEPS]
+    if of_trees:
         return f"only trees have it: BoostedRanker({of_trees[0]}=...)."
     if close := difflib.get_close_matches(name, names, n=1):
         return f"did you mean {close[0]}=?"
     rest = " Parameters of the library go into params={...}." if "params" in names else ""
     return f"it takes {', '.join(names)}.{rest}"
+
+
+def _where_it_belongs(name: str, names: list[str], parameters: list[str], owner: Any) -> str:
+    """Return where one of our parameters belongs; empty if the owner has none of that name."""
+    if name in names:
+        return f"use {name}=."
+    if name in parameters:
+        return f"pass it to the constructor: {owner.__name__}({name}=...)."
+    of_fit = inspect.signature(owner.fit).parameters if hasattr(owner, "fit") else ()
+    return f"pass it to fit: fit(X, y, {name}=...)." if name in of_fit else ""

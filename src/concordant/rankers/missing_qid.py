@@ -22,9 +22,9 @@ ROUTE = """Turn on metadata routing, and pass qid, and groups for folds of whole
     sklearn.set_config(enable_metadata_routing=True)
     GridSearchCV(model, grid, cv=GroupKFold(5)).fit(X, y, qid=qid, groups=qid)
     cross_val_score(model, X, y, cv=GroupKFold(5), params={"qid": qid, "groups": qid})"""
-FOLDS = "sklearn.model_selection._fit_and_score"  # fits and scores a fold; `fit_params` are its training rows
+FOLDS = "sklearn.model_selection._fit_and_score"  # fits and scores a fold, by the ids in its variables
 CUT = (
-    "the folds cut queries: some queries have rows in both the training and the test rows, and parts of "
+    "The folds cut queries: some queries have rows in both the training and the test rows, and parts of "
     "lists are scored. Use folds of whole queries: cv=GroupKFold(5), with groups=qid where qid is passed to "
     "scikit-learn."
 )
@@ -46,16 +46,22 @@ def warn_at_use(model: Any, call: str, n_rows: int, qid: ArrayLike) -> None:
     """
     if qid is not None:
         frame, _ = find_frame(lambda module, function: f"{module.rpartition('.')[0]}.{function}" == FOLDS)
-        trained = None if frame is None else (frame.f_locals.get("fit_params") or {}).get("qid")
-        if trained is not None:
+        params = {} if frame is None else frame.f_locals
+        trained, training_scored = (
+            (params.get(name) or {}).get("qid") for name in ("fit_params", "score_params_train")
+        )
+        if trained is not None and qid is not training_scored:
             warn_of_cuts([(trained, qid)])
         return
     sample = getattr(getattr(model, "certificate_", None), "sample", None)
     n_queries, longest = (1, 0) if sample is None else (sample.n_queries, sample.n_items)
-    if n_rows <= (longest if n_queries > 1 else max(longest, LONGEST_LIST)):
+    through_folds = _module_calls("sklearn")
+    # A list may well be longer than those of the fit, but rarely by much.
+    most = longest if through_folds else 2 * longest
+    if n_rows <= (most if n_queries > 1 else max(longest, LONGEST_LIST)):
         return
     name = call.partition("(")[0] + "()"
-    if _module_calls("sklearn"):
+    if through_folds:
         warn_caller_once(_scikit_learn_text(name), QueryWarning)
         return
     text = f"{name} got no qid, so all {n_rows:,} rows are one list"
@@ -66,14 +72,8 @@ def warn_at_use(model: Any, call: str, n_rows: int, qid: ArrayLike) -> None:
 
 def warn_of_cuts(folds: Iterable[tuple[ArrayLike, ArrayLike]]) -> None:
     """Warn if a query has rows among both the training and the test ids of a fold."""
-    if any(_is_cut(*map(_as_queries, fold)) for fold in folds):
+    if any(np.intersect1d(_as_queries(train).ids, _as_queries(test).ids).size for train, test in folds):
         warn_caller_once(CUT, QueryWarning)
-
-
-def _is_cut(train: Queries, test: Queries) -> bool:
-    # As many rows in both: the training rows are scored, which cuts nothing.
-    _, ours, others = np.intersect1d(train.ids, test.ids, assume_unique=True, return_indices=True)
-    return bool((train.sizes[ours] != test.sizes[others]).any())
 
 
 def _as_queries(qid: ArrayLike) -> Queries:

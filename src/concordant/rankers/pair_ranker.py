@@ -42,6 +42,7 @@ from concordant.types import ArrayLike, FloatArray, IntArray
 class PairModel(Ranker):
     """Scores of pairs, and orders decoded from them; `decoder` is read when decoding."""
 
+    _no_risk_bound = "no bound is known for decoded orders"
     decoder: Any
     time_limit: float
     verbose: int

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from concordant.data.check import on_host
 from concordant.data.queries import Queries, naming_query
-from concordant.exceptions import ConcordantError, NoRiskBoundError
+from concordant.exceptions import ConcordantError, NoRiskBoundError, ParameterError
 from concordant.rankers.recipe import training_labels
 from concordant.surrogates import Surrogate
 from concordant.theory.bounds.empirical import EmpiricalBound, bound_of_fit
@@ -35,17 +38,28 @@ def bound_risk(
     qid = on_host(qid)
     queries = Queries.for_rows(qid, features.shape[0], "X")
     with naming_query(qid):
-        labels, _ = training_labels(guarantee.metric, loss, on_host(y), queries, guarantee.assumed, model.f)
+        f = model.f if guarantee.assumed == "P_f" else None
+        labels, _ = training_labels(guarantee.metric, loss, on_host(y), queries, guarantee.assumed, f)
     arguments = loss, labels, queries.gather(features), Queries.from_sizes(queries.sizes), model.coef_
     try:
         with np.errstate(all="ignore"):
-            hinge = has_hinge_facts(loss)
-            bound = bound_of_fit(*arguments, alpha or None) if hinge else bound_of_loss(*arguments)
+            if has_hinge_facts(loss):
+                bound = _bound_by_length(partial(bound_of_fit, *arguments), alpha)
+            else:
+                bound = bound_of_loss(*arguments)
     except ConcordantError as error:
         raise NoRiskBoundError(str(error).splitlines()[0].rstrip(".")) from error
     if not math.isfinite(bound.value):
         raise NoRiskBoundError("its terms are too large for doubles")
     return bound
+
+
+def _bound_by_length(bound: Callable[[float | None], EmpiricalBound], alpha: float) -> EmpiricalBound:
+    """Bound by the length that the penalty allows, or by a union over lengths if the weights are longer."""
+    if alpha:
+        with suppress(ParameterError):  # a warm start, or other queries than those of the fit
+            return bound(alpha)
+    return bound(None)
 
 
 def _why_unbounded(loss: Surrogate) -> str:

@@ -259,6 +259,10 @@ def working(message: str, *, quiet: bool = False) -> AbstractContextManager[obje
 STARTING: list[Live] = []  # the spinner that is shown until a command shows something itself
 
 
+def _is_silent(args: Sequence[str]) -> bool:
+    return any(word in SILENT or re.fullmatch(r"-[a-zA-Z]*q[a-zA-Z]*", word) for word in args)
+
+
 @contextmanager
 def starting(args: Sequence[str]) -> Iterator[None]:
     """Show a spinner on a terminal from the start of a command until it shows something itself.
@@ -266,7 +270,7 @@ def starting(args: Sequence[str]) -> Iterator[None]:
     Imports and the first kernels take seconds; `args` are those of the command.
     """
     screen = _new_console(stderr=True)
-    if screen.is_terminal and not STARTING and not SILENT.intersection(args):
+    if screen.is_terminal and not STARTING and not _is_silent(args):
         from rich.live import Live
         from rich.spinner import Spinner
 

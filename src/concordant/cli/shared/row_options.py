@@ -119,9 +119,9 @@ class ColumnNames:
         >>> ColumnNames(exclude=("b-c",)).roles(["qid", "grade", "a", "b", "c"]).features
         ('a',)
         """
-        from concordant.data.io.roles import Roles, expand_ranges
+        from concordant.data.io.roles import GRADE_NAMES, Roles, expand_ranges
 
-        excluded = expand_ranges(self.exclude or (), names)
+        excluded = set(expand_ranges(self.exclude or (), names))
         if unknown := [name for name in excluded if name not in names]:
             raise UnknownNameError("column", unknown[0], names)
         considered = names if self.features is not None else [name for name in names if name not in excluded]
@@ -133,6 +133,12 @@ class ColumnNames:
             docid=self.docid,
             hidden=hidden,
         )
+        labels = (roles.grade,) if roles.grade in considered else GRADE_NAMES
+        if needed := sorted(excluded.intersection((roles.qid, *labels))):
+            problem = f"column {needed[0]!r} is excluded, but it holds labels or query ids"
+            raise LabelError(
+                problem, "leave it out of --exclude, or name other columns by --label and --qid."
+            )
         return replace(roles, features=tuple(name for name in roles.features if name not in excluded))
 
 
@@ -190,7 +196,7 @@ def _table_rows(path: Path, columns: ColumnNames, *, labelled: bool) -> FileRows
             label = "grade"
             table = table.append_column(label, [[0.0] * len(table)])
         roles = columns.roles(names, find_index_columns(table.schema))
-        if not roles.features and columns.features is None:
+        if not roles.features and columns.features != ():  # (): features are not read
             raise LabelError("no column is left for features", f"it has {', '.join(names)}.")
         rows = from_frame(table, qid=roles.qid, grade=roles.grade, docid=roles.docid, features=roles.features)
     return FileRows(rows.X, rows.y, rows.qid, rows.docid, path, roles.features)
@@ -205,7 +211,7 @@ def naming_table(path: Path) -> Iterator[None]:
         raise EmptyDataError(str(path)) from error
     except NotNumericError as error:
         problem = str(error).partition("\n")[0].rstrip(".")
-        hint = "name the columns that are features: --features A,B,..."
+        hint = "choose features by --features A,B,..., or leave columns out by --exclude A,B,..."
         raise LabelError(_name_file(path, problem), hint) from error
     except ConcordantError as error:
         error.args = (_name_file(path, str(error)),)

@@ -434,7 +434,7 @@ def complete(begun: StartedRun, config: Config, **more: Any) -> TrainedRun:
         contents = config.text() + "place" * ("place" in begun.facts)
         model.set_params(checkpoint=folder.checkpoint / hashlib.sha256(contents.encode()).hexdigest()[:12])
     notes = fit_rows(model, rows["train"], rows.get("validation"), quiet=begun.quiet)
-    if not model.n_informative_:
+    if not model.n_informative_ or (config.kind == "pairs" and not _ranks_differ(config, rows["train"])):
         raise _nothing_learned_error(config, rows["train"])
     results = [
         result
@@ -474,7 +474,7 @@ def fit_rows(
     notes = warning_messages(caught)
     solution = getattr(model, "solution_", None)
     reasons = getattr(model, "stopped_by_", None), getattr(solution, "stopped_by", None)
-    if "interrupt" in reasons or any(line.startswith("interrupted") for line in notes):
+    if "interrupt" in reasons or any("was interrupted" in line for line in notes):
         raise KeyboardInterrupt
     return notes
 
@@ -516,14 +516,28 @@ def _nothing_learned_error(config: Config, train: RankingSet) -> LabelError:
     low, high = float(train.y.min()), float(train.y.max())
     if low == high:
         return LabelError(f"{problem}every label is {low:g}", hint)
-    queries = cc.Queries.from_ids(train.qid)
-    y = np.asarray(train.y)[queries.order]
-    if all((y[start:stop] == y[start]).all() for start, stop in pairwise(queries.offsets.tolist())):
+    if not _labels_differ(train):
         return LabelError(f"{problem}labels differ between queries, but within none", hint)
     problem += f"no query has labels that differ for {config.metric}; labels lie between {low:g} and {high:g}"
-    relevant_from = cc.metric(config.metric).convention.relevant_from
-    hint = f"metrics of relevant items count labels from {relevant_from:g}: use whole grades, or ndcg."
-    return LabelError(problem, hint)
+    return LabelError(problem, f"{cc.metric(config.metric).label_problem(train.y) or hint}")
+
+
+def _labels_differ(train: FileRows) -> bool:
+    """True if the labels of some query differ."""
+    from concordant.data.queries import Queries
+
+    queries = Queries.from_ids(train.qid)
+    y = np.asarray(train.y)[queries.order]
+    return any((y[start:stop] != y[start]).any() for start, stop in pairwise(queries.offsets.tolist()))
+
+
+def _ranks_differ(config: Config, train: RankingSet) -> bool:
+    """True if the metric tells labels of some query apart; assumed of rows that are not in memory."""
+    import concordant as cc
+
+    if not isinstance(train, FileRows):
+        return True
+    return _labels_differ(train) and not cc.metric(config.metric).label_problem(train.y)
 
 
 def _left_out_notes(model: Any, train: RankingSet) -> list[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from concordant.cli.shared.output import argument, option, switch
 from concordant.cli.shared.row_options import TrainingColumns
 from concordant.exceptions import ParameterError, UnknownNameError
-from concordant.rankers.foreign_names import equivalent
 
 if TYPE_CHECKING:
     from concordant.cli.runs.config import Config
@@ -63,6 +62,8 @@ def complete_parameters(kind: str, settings: Mapping[str, Any]) -> dict[str, Any
                 f"{name} is set by {flag} (in a file: {flag[2:]}), got {name}={value!r}."
             )
         if name not in defaults:
+            from concordant.rankers.foreign_names import equivalent
+
             ours = equivalent(name, defaults)
             raise UnknownNameError(f"parameter of {kind}", name, defaults, f"it is {ours} here." * bool(ours))
     return {

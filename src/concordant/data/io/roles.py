@@ -61,12 +61,12 @@ class Roles:
         docid = docid or ("docid" if "docid" in names else None)
         taken = (qid, grade, docid, sample_weight, query_weight, *hidden)
         if features is not None:
-            features = expand_ranges(features, names, taken)
+            features = expand_ranges([features] if isinstance(features, str) else features, names, taken)
         if features is None:
             features = [name for name in names if name not in taken]
             if unnamed := [name for name in features if UNNAMED.fullmatch(str(name))]:
                 problem = f"a column is called {unnamed[0]!r}, as pandas calls row labels"
-                hint = "write with index=False, or choose columns by features= (--features)."
+                hint = "write the table without its index, or choose columns by features= (--features)."
                 raise LabelError(problem, hint)
         elif leaks := [name for name in features if name in (grade, sample_weight, query_weight)]:
             problem = f"column {leaks[0]!r} is a feature and a label or weight, too"
@@ -99,11 +99,12 @@ def expand_ranges(requested: Iterable[str], names: Sequence[str], taken: Collect
     ['f1', 'f3', 'e-mail']
     """
     expanded: list[str] = []
+    name_set = set(names)
     for text in requested:
-        is_name = text in names or not isinstance(text, str)
+        is_name = not isinstance(text, str) or text in name_set
         cuts = [] if is_name else [at for at, sign in enumerate(text) if sign == "-"]
         pairs = [(text[:at].strip(), text[at + 1 :].strip()) for at in cuts]
-        ends = [(first, last) for first, last in pairs if first in names and last in names]
+        ends = [(first, last) for first, last in pairs if first in name_set and last in name_set]
         if not ends:
             expanded.append(text)
             continue
@@ -114,7 +115,10 @@ def expand_ranges(requested: Iterable[str], names: Sequence[str], taken: Collect
             )
             hint = "write FIRST-LAST, in the order of the table."
             raise LabelError(f"{text!r} is not a range of columns: {reason}", hint)
-        expanded += [name for name in names[start : stop + 1] if name not in taken]
+        columns = [name for name in names[start : stop + 1] if name not in taken]
+        if not columns:
+            raise LabelError(f"the range {text!r} holds no feature", "name a range of other columns.")
+        expanded += columns
     return expanded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import operator
 import os
 import re
 import warnings
@@ -44,6 +44,8 @@ from concordant.types import ArrayLike, FloatArray
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 NUMBER = re.compile(r" *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)? *", re.ASCII)
+MISSING = re.compile(r"\s*(|na|n/a|nan|null|none|[+-]?inf(inity)?)\s*", re.IGNORECASE)
+FIRST_LINE = re.compile(rb"(?:\r?\n)*([^\n]*)\n")  # pyarrow skips empty lines
 HEXADECIMAL = re.compile(rb"0[xX]")
 QUOTE = re.compile(rb'"')
 QUOTED_LINE = re.compile(r"Row #(\d+)")  # pyarrow's name for the line
@@ -263,8 +265,8 @@ def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
     if not buffer[:-1].size:
         raise EmptyDataError(str(path))
     _refuse_open_quote(path, buffer, delimiter)
-    end = re.search(rb"\n", buffer.data)
-    names = number_columns(path, buffer[: end.start()].tobytes() if end else b"", delimiter)
+    line = FIRST_LINE.match(buffer.data)
+    names = number_columns(path, line[1] if line else b"", delimiter)
 
     def read(types: Mapping[str, Any]) -> Any:
         # single-threaded: only then does pyarrow name the line that it cannot read
@@ -281,7 +283,9 @@ def _read_text(path: PathLike, ids: Iterable[str], delimiter: str = ",") -> Any:
 
 
 def number_columns(path: PathLike, first_line: bytes, delimiter: str) -> list[str] | None:
-    """Return the names "1", "2", ... if a text table has no header: every cell of its first line is a number.
+    """Return the names "1", "2", ... if a text table has no header: its first line holds numbers alone.
+
+    Cells may be empty, or say that a number is missing.
 
     Raises
     ------
@@ -293,8 +297,11 @@ def number_columns(path: PathLike, first_line: bytes, delimiter: str) -> list[st
     >>> number_columns("a.csv", b"2,7,0.5", ","), number_columns("a.csv", b"grade,7,0.5", ",")
     (['1', '2', '3'], None)
     """
-    cells = next(csv.reader([first_line.decode("utf-8", "replace").rstrip("\r")], delimiter=delimiter), [])
-    if not cells or not all(map(NUMBER.fullmatch, cells)):
+    cells = first_line.decode("utf-8", "replace").strip("\ufeff\r").split(delimiter)  # names may be quoted
+    is_number = [NUMBER.fullmatch(cell) is not None for cell in cells]
+    is_missing = [MISSING.fullmatch(cell) is not None for cell in cells]
+    # pandas begins the header with an empty cell if it writes row labels.
+    if not cells[0] or not any(is_number) or not all(map(operator.or_, is_number, is_missing)):
         return None
     if len(cells) > 1 and cells in ([*map(str, range(start, start + len(cells)))] for start in (0, 1)):
         raise ConcordantError(

@@ -205,7 +205,7 @@ def _encode_texts(*columns: np.ndarray) -> list[IntArray]:
     """Encode texts as integers, in order of first appearance over all columns (hashed, not sorted)."""
     if sum(map(len, columns)) < DICTIONARY_ROWS:
         code_of: dict[str, int] = {}
-        rows = (np.asarray(column).tolist() for column in columns)
+        rows = (np.asarray(column).astype(np.str_, copy=False).tolist() for column in columns)
         return [
             np.array([code_of.setdefault(text, len(code_of)) for text in texts], np.int64) for texts in rows
         ]

@@ -159,7 +159,7 @@ def _opened_csv(file: str, delimiter: str, **convert: Any) -> Iterator[Any]:
     from pyarrow import csv
 
     with naming_archive(file), open_binary(file) as stream:
-        first_line = stream.readline()
+        first_line = next((line for line in stream if line.strip(b"\r\n")), b"")
         if not first_line:
             raise EmptyDataError(file)
         names = number_columns(file, first_line.rstrip(b"\n"), delimiter)
